@@ -22,7 +22,7 @@ from harness import gpu_names, interleave, machine, save, seconds
 from gpualign import distances, scores
 from gpualign.distances.device.session import backend_for
 from gpualign.distances.tuning import KERNELS
-from gpualign.engine.work import Work
+from gpualign.engine.select import Work
 from gpualign.params import RunOptions
 
 LETTERS = np.frombuffer(b"ACGT", np.uint8)

@@ -26,11 +26,11 @@ from gpualign.index.minimizers import build_index
 from gpualign.index.run import choose_index_params
 from gpualign.io.in_memory import as_batch, packed
 from gpualign.io.reads import Reads
+from gpualign.map.alignments import Alignments
+from gpualign.map.api_inputs import batch_of
 from gpualign.map.cpu import map_batch
 from gpualign.map.pairs import Library, estimate_pairs
 from gpualign.map.params import MapParams
-from gpualign.map.read_objects import batch_of
-from gpualign.map.records import Alignments
 from gpualign.sequences.batch import SequenceBatch
 
 sys.path.insert(0, str(harness.FOLDER.parent))

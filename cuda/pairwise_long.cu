@@ -1,6 +1,6 @@
-// Kernels of `pairwise` for alignments of long pairs: see device/pairwise/table_part.cuh. The host side is
+// Kernels of `pairwise` for alignments of long pairs: see device/pairwise/dp_tile.cuh. The host side is
 // gpualign/pairwise/device/long.py.
-#include "device/pairwise/table_part.cuh"
+#include "device/pairwise/dp_tile.cuh"
 
 #ifndef AFFINE  // as in cuda/pairwise.cu
 #define AFFINE 1
@@ -10,12 +10,12 @@ namespace gpualign {
 namespace nw {
 
 #define PART(name, Ends, Affine, Columns) \
-    extern "C" __global__ void __launch_bounds__(block_threads, 1) name(BorderedPart part, LazyScheme scheme, \
+    extern "C" __global__ void __launch_bounds__(block_threads, 1) name(BorderedTile part, LazyScheme scheme, \
         unsigned* ticket, int2* borders, int ring, int* progress, AlignmentEnd* found) { \
         part_strips<Ends, Affine, Columns>(part, scheme, ticket, borders, ring, progress, found); \
     }
 #define DIRECTIONS(name, Ends, Affine, Columns) \
-    extern "C" __global__ void __launch_bounds__(block_threads, 1) name(const TablePart* parts, int count, int strips, \
+    extern "C" __global__ void __launch_bounds__(block_threads, 1) name(const DpTile* parts, int count, int strips, \
         LazyScheme scheme, unsigned* ticket, int2* borders, int* progress, uint32_t* directions, AlignmentEnd* ends) { \
         part_directions<Ends, Affine, Columns>( \
             parts, count, strips, scheme, ticket, borders, progress, directions, ends); \
@@ -42,7 +42,7 @@ PARTS(linear, false, symbols, TableColumns<scored_columns>, TableColumns<kept_co
 
 // A warp: the traceback from part to part, until it comes to one that is not there. Where the whole table ends, or a
 // local alignment, so does the path. free_ends: EndBit, where symbols are left out.
-extern "C" __global__ void __launch_bounds__(warp_size) part_walk(const TablePart* parts, int count,
+extern "C" __global__ void __launch_bounds__(warp_size) part_walk(const DpTile* parts, int count,
     const uint32_t* directions, PartWalk* state, uint32_t* runs, Matching matching, uint32_t free_ends) {
     __shared__ __align__(16) Window window;
     PartWalk at = *state;
@@ -54,7 +54,7 @@ extern "C" __global__ void __launch_bounds__(warp_size) part_walk(const TablePar
     while (!over()) {
         const int number = part_of_cell(parts, count, at.walk.i, at.walk.j);
         if (number == count) break;
-        const TablePart part = parts[number];
+        const DpTile part = parts[number];
         Walk walk{at.walk.i - part.first_row, at.walk.j - part.first_column, at.walk.state};
         WindowWalk(part.query, part.n, part.target, directions + part.directions_at, window, matching).run(walk, path);
         at.walk = {walk.i + part.first_row, walk.j + part.first_column, walk.state};

@@ -15,7 +15,7 @@ constexpr uint32_t kQueue = 2048;
 
 __device__ __forceinline__ void report(const SearchArrays& arrays, uint32_t segment, int64_t begin) {
     const uint32_t at = atomicAdd(arrays.count, 1);
-    if (at < arrays.room) arrays.events[at] = {segment, int32_t(begin)};
+    if (at < arrays.capacity) arrays.events[at] = {segment, int32_t(begin)};
 }
 
 __device__ __forceinline__ void check(const SearchArrays& arrays, uint64_t word, int64_t end) {

@@ -24,7 +24,7 @@ from gpualign.cli.option_groups import GROUPS
 from gpualign.engine.gpu.device import FREE_SHARE, HEADROOM_BYTES
 from gpualign.engine.tuning import RESIDENT_SHARE
 from gpualign.index.run import choose_index_params
-from gpualign.map.presets import PRESETS
+from gpualign.map.params import PRESETS
 
 DOCS = Path(__file__).resolve().parent
 COMMANDS, GERMLINE = DOCS / "commands", DOCS / "guides" / "germline.md"

@@ -59,7 +59,7 @@ public:
     size_t reads() const { return reads_; }
     ReferenceView reference() const {
         return {words_.data(), uint64_t(contigs_.back()), contigs_.data(), contigs_.size() - 1, run_starts_.data(),
-            run_ends_.data(), run_letters_.data(), run_starts_.size()};
+            run_ends_.data(), run_bases_.data(), run_starts_.size()};
     }
     ContigNames contig_names() const { return {contig_names_.data(), contig_names_.offsets()}; }
     ReadsView view_of_reads() const {
@@ -95,7 +95,7 @@ private:
             if (end > bases) break;
             run_starts_.push_back(begin);
             run_ends_.push_back(at = end);
-            run_letters_.push_back(uint8_t("NRYK"[bytes_.ConsumeIntegralInRange(0, 3)]));
+            run_bases_.push_back(uint8_t("NRYK"[bytes_.ConsumeIntegralInRange(0, 3)]));
         }
     }
 
@@ -170,7 +170,7 @@ private:
     std::vector<int64_t> contigs_{0};
     std::vector<uint64_t> words_;
     std::vector<uint32_t> run_starts_, run_ends_;
-    std::vector<uint8_t> run_letters_;
+    std::vector<uint8_t> run_bases_;
     size_t reads_ = 0;
     bool with_qualities_ = false, with_comments_ = false;
     Joined contig_names_, read_bases_, qualities_, names_, comments_;

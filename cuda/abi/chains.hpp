@@ -20,7 +20,7 @@ template <class Item> struct Arena {
 
 struct ChainRules {
     int32_t k, w;
-    int32_t stretch, max_hits;  // hits followed per `stretch` bases of a read, those of the rarest seeds first
+    int32_t interval, max_hits;  // hits followed per `interval` bases of a read, those of the rarest seeds first
     int32_t max_gap, max_difference;  // between neighbouring anchors: bases on the shorter side, and the difference
                                       // between both sides
     int32_t min_chain_score, min_anchors;

@@ -40,7 +40,7 @@ struct ScoreLines {
 };
 
 // A tile of a pair's DP matrix, or the whole matrix, whose upper and left border are known.
-struct TablePart {
+struct DpTile {
     const uint8_t *query, *target;  // the tile's first symbols
     const int2* top;  // H' of the row above and F' below it, by column, from the column on the left on: m + 1 cells
     const int2* left;               // H' of the column on the left and E' right of it, by row: n cells
@@ -96,7 +96,7 @@ struct PartWalk {
 };
 
 static_assert(sizeof(DeviceSequences) == 16 && sizeof(PairList) == 16 && sizeof(LazyScheme) == 64 &&
-                  sizeof(ScoreLines) == 32 && sizeof(Matching) == 16 && sizeof(TablePart) == 96 &&
+                  sizeof(ScoreLines) == 32 && sizeof(Matching) == 16 && sizeof(DpTile) == 96 &&
                   sizeof(LazyTask) == 16 && sizeof(EditLimits) == 16 && sizeof(TraceTask) == 40 &&
                   sizeof(StripTask) == 24 && sizeof(AlignmentEnd) == 12 && sizeof(TraceResult) == 40 &&
                   sizeof(PartWalk) == 72,

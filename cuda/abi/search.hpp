@@ -44,9 +44,9 @@ struct SearchArrays {
     const uint64_t* text;        // 32 bases a word
     const SearchSegment* dense;  // patterns without seeds, as kernels compare them with every base
     SearchEvent* events;
-    uint32_t* count;    // of events, also of those for which there is no room
+    uint32_t* count;    // of events, also of those beyond the capacity
     uint32_t bases;     // of the text
-    uint32_t room;      // for events
+    uint32_t capacity;  // for events
     uint32_t patterns;  // without seeds
     uint32_t columns;   // of text that a warp takes
 };

@@ -58,8 +58,8 @@ struct TextTarget {
     const uint64_t* words;      // two bits a base
     const uint32_t* acgt_mask;  // a bit a base: 1 for A, C, G and T
     const int64_t* contig_offsets;
-    const uint32_t *run_starts, *run_ends;  // intervals of any other character, which `run_letters` holds
-    const uint8_t* run_letters;
+    const uint32_t *run_starts, *run_ends;  // intervals of any other character, which `run_bases` holds
+    const uint8_t* run_bases;
     int64_t runs;
     ContigColumns names;
 };

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpualign.engine.work import Kernels, Work
+from gpualign.engine.select import Kernels, Work
 from gpualign.pairwise.tuning import VARIANTS
 
 #: a core's rate is of symbols; how near sequences are to each other changes it by an order of magnitude

@@ -18,7 +18,7 @@ from gpualign.distances.problem import Distances
 from gpualign.distances.results import NearestPairs, PairMatrix, Result, SparsePairs
 from gpualign.distances.scores import CpuScores, Scores
 from gpualign.engine.gpu.device import Device
-from gpualign.engine.work import Work
+from gpualign.engine.select import Work
 from gpualign.errors import UsageError
 from gpualign.pairwise.tuning import work_of
 from gpualign.params import RunOptions

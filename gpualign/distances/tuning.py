@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpualign.engine.gpu.compiler import Variant
-from gpualign.engine.work import Kernels
+from gpualign.engine.select import Kernels
 
 #: threads of a block in cuda/distances.cu and of cuda/distances_within.cu
 THREADS, BAND_THREADS = 128, 256

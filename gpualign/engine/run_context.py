@@ -8,9 +8,8 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from gpualign.engine.cluster import open_cluster
-from gpualign.engine.select import open_backend, parse_device
+from gpualign.engine.select import Work, open_backend, parse_device
 from gpualign.engine.stage import Backend
-from gpualign.engine.work import Work
 from gpualign.io.output_file import OutputFile, open_output
 from gpualign.io.paths import TABLES, check_paths
 from gpualign.io.table_output import Kind, TableSink, open_table

@@ -28,7 +28,8 @@ from gpualign.errors import InputError, UsageError
 from gpualign.index.minimizers import IndexParams, MinimizerIndex
 from gpualign.index.shared import SharedFile
 from gpualign.index.source import is_source
-from gpualign.io.output_file import is_packed, is_special, open_output
+from gpualign.io.output_file import open_output
+from gpualign.io.paths import is_packed, is_special
 from gpualign.sequences.reference import Reference
 from gpualign.streaming.ordered import run_ordered
 
@@ -164,7 +165,7 @@ def _checked_index(
     reference = Reference(names, *(arrays[name] for name in list(_ARRAYS)[:5]))
     if len(names) != len(reference.contig_offsets) - 1 or len(set(names)) != len(names):
         raise ValueError("contig names")
-    if not set(reference.run_letters.tolist()) <= _AMBIGUITY_CODES:
+    if not set(reference.run_bases.tolist()) <= _AMBIGUITY_CODES:
         raise ValueError("a character that is not a nucleotide code")
     problem = _native.check_index(reference.native, arrays["offsets"], arrays["entries"], k, bits, threads)
     if problem:
@@ -175,8 +176,11 @@ def _checked_index(
 
 
 def _arrays_of(index: MinimizerIndex) -> dict[str, NDArray[Any]]:
-    owners = {name: index if name in ("offsets", "entries") else index.reference for name in _ARRAYS}
-    return {name: np.ascontiguousarray(getattr(owner, name), _ARRAYS[name]) for name, owner in owners.items()}
+    """Those of :data:`_ARRAYS`."""
+    reference = index.reference
+    runs = reference.run_starts, reference.run_ends, reference.run_bases
+    arrays = reference.contig_offsets, reference.words, *runs, index.offsets, index.entries
+    return {name: np.ascontiguousarray(array, _ARRAYS[name]) for name, array in zip(_ARRAYS, arrays, strict=True)}
 
 
 def _bytes_of(array: NDArray[Any]) -> memoryview:

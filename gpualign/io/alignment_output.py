@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,10 +22,70 @@ from gpualign.io.bgzf import CPU_CODEC, BgzfCodec, BgzfWriter, CutBlocks, bgzf_w
 from gpualign.io.contigs import Contigs
 from gpualign.io.cram import CramIndex, cram_writer
 from gpualign.io.files import os_reason
-from gpualign.io.held_records import HeldRecords, Observer
 from gpualign.io.ordered_writer import part_writer
-from gpualign.io.output_file import Sink, folder_next_to, is_file, is_packed, open_output
-from gpualign.io.record_sorter import RecordOrder, Records, RecordSorter, usual_memory
+from gpualign.io.output_file import Sink, open_output
+from gpualign.io.paths import folder_next_to, is_file, is_packed
+from gpualign.io.record_sorter import Marks, RecordBatch, RecordOrder, Records, RecordSorter, usual_memory
+
+Value = TypeVar("Value")
+
+
+class Observer(Protocol):
+    """Counts coverage of held records, and finds duplicates."""
+
+    def add(self, batch: RecordBatch) -> None:
+        """Take the next batch, in input order."""
+
+    def marks(self) -> Marks | None:
+        """The marks of all templates, once all batches have been added."""
+
+    def measure(self, records: Records) -> Any:
+        """Measure records as they are written, for :meth:`count`; from any thread."""
+
+    def count(self, measured: Any) -> None:
+        """Count the next measured records, in output order."""
+
+
+class HeldRecords:
+    """A header and held records.
+
+    Args:
+        sorter: holds the records.
+        observer: None: there is none.
+    """
+
+    def __init__(self, sorter: RecordSorter, observer: Observer | None) -> None:
+        self._sorter, self._observer = sorter, observer
+        self.header = b""
+
+    def write(self, header: bytes | memoryview) -> None:
+        """Append to the header, in the form of the output."""
+        self.header += header
+
+    def add(self, batch: RecordBatch) -> None:
+        """Add the next records, in input order.
+
+        Raises:
+            GpualignError: as :meth:`RecordSorter.add`.
+        """
+        self._sorter.add(batch)
+        if self._observer is not None:
+            self._observer.add(batch)
+
+    def written(self, form: Callable[[Records, int], Value]) -> Iterator[Value]:
+        """``form`` of all records in output order (see :meth:`RecordSorter.merged`)."""
+        observer = self._observer
+        if observer is None:
+            yield from self._sorter.merged(form, None)
+            return
+
+        def formed(records: Records, before: int) -> tuple[Any, Value]:
+            return observer.measure(records), form(records, before)
+
+        for measured, value in self._sorter.merged(formed, observer.marks()):
+            observer.count(measured)
+            yield value
+
 
 FORMATS = ("sam", "bam", "cram", "paf")
 #: of BAM records, about

@@ -31,7 +31,7 @@ from gpualign.streaming.pinned import Allocate
 from gpualign.streaming.timeline import STEPS
 
 #: bytes before a text in its memory, for a record that begins in the piece before it
-ROOM = 1 << 16
+HEADROOM = 1 << 16
 #: content that a thread compresses at a time
 _GROUP_CONTENT = 16 * BLOCK_CONTENT
 
@@ -42,7 +42,7 @@ class Inflated(NamedTuple):
     Attributes:
         text: uint8.
         newlines: in it, counted by the thread that inflated it; 0: not counted.
-        memory: :data:`ROOM` bytes for what comes before the text, and the text; None: it has no such room.
+        memory: :data:`HEADROOM` bytes for what comes before the text, and the text; None: it has no headroom.
     """
 
     text: NDArray[np.uint8]
@@ -50,12 +50,12 @@ class Inflated(NamedTuple):
     memory: NDArray[np.uint8] | None = None
 
     def after(self, texts: Sequence[NDArray[np.uint8]]) -> NDArray[np.uint8]:
-        """The text with others before it, which are moved to the room before it."""
+        """The text with others before it, which are moved into the headroom."""
         assert self.memory is not None
-        begin = ROOM - sum(map(len, texts))
+        begin = HEADROOM - sum(map(len, texts))
         if texts:
-            np.concatenate(texts, out=self.memory[begin:ROOM])
-        return self.memory[begin : ROOM + len(self.text)]
+            np.concatenate(texts, out=self.memory[begin:HEADROOM])
+        return self.memory[begin : HEADROOM + len(self.text)]
 
 
 class BgzfCodec:
@@ -163,8 +163,8 @@ class BgzfReader(io.RawIOBase):
     def _pieces_of(self, group: NDArray[np.uint8]) -> list[Inflated]:
         """The text of whole blocks; a device leaves it in pinned memory, from which it can copy it again."""
         if (text := self.codec.inflate(group)) is None:
-            memories = (_inflated(part, ROOM) for part in _parts_of(group))
-            return [self._counted(memory[ROOM:], memory) for memory in memories]
+            memories = (_inflated(part, HEADROOM) for part in _parts_of(group))
+            return [self._counted(memory[HEADROOM:], memory) for memory in memories]
         starts = range(0, len(text), tuning.PIECE_BYTES)
         return [self._counted(text[start : start + tuning.PIECE_BYTES]) for start in starts]
 
@@ -185,9 +185,9 @@ def _parts_of(group: NDArray[np.uint8]) -> Iterator[NDArray[np.uint8]]:
 
 
 @STEPS.at("inflate")
-def _inflated(group: NDArray[np.uint8] | bytes, room: int = 0) -> NDArray[np.uint8]:
+def _inflated(group: NDArray[np.uint8] | bytes, headroom: int = 0) -> NDArray[np.uint8]:
     try:
-        return isal().inflate(np.frombuffer(group, np.uint8), room)
+        return isal().inflate(np.frombuffer(group, np.uint8), headroom)
     except ValueError as error:
         raise zlib.error(str(error)) from None
 

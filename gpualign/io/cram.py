@@ -13,7 +13,8 @@ from typing import IO
 from gpualign.ending import undone_at_the_end
 from gpualign.errors import GpualignError
 from gpualign.io.contigs import Contigs, HeaderContigs
-from gpualign.io.output_file import Sink, folder_next_to, open_output
+from gpualign.io.output_file import Sink, open_output
+from gpualign.io.paths import folder_next_to
 from gpualign.sequences.reference import Reference
 
 _COPY_BYTES = 1 << 20

@@ -14,8 +14,6 @@ from gpualign.errors import InputError
 from gpualign.notices import notice
 from gpualign.sequences.batch import SequenceBatch
 
-#: reads without a pair after which a file is not interleaved
-_BEGINNING = 10_000
 #: reads or pairs whose names decide whether .1 and .2 number mates; few, as they are parsed twice
 SAMPLED_NAMES = 50
 _DOTS = (b".1", b".2")
@@ -109,46 +107,3 @@ def first_ends_first(batch: SequenceBatch, path: str) -> SequenceBatch:
     order = np.arange(len(batch))
     order[turned], order[turned + 1] = turned + 1, turned
     return replace(batch.take(order), mates=batch.mates)
-
-
-class Beginning:
-    """Checks that the first :data:`_BEGINNING` reads of a file are interleaved.
-
-    Args:
-        trusted: skip the check.
-    """
-
-    def __init__(self, path: str, trusted: bool) -> None:
-        self._path, self._seen, self._pairs = path, 0, 0
-        self._trusted = trusted
-        self._singles: set[str] = set()
-
-    @property
-    def seen(self) -> bool:
-        """Whether the check is complete."""
-        return self._trusted or self._seen >= _BEGINNING
-
-    def look_at(self, batch: SequenceBatch) -> None:
-        """Raise InputError if two reads of one template are not neighbours, or there are no pairs."""
-        if self.seen:
-            return
-        assert batch.mates is not None
-        mates = batch.mates[: _BEGINNING - self._seen]
-        self._seen += len(mates)
-        self._pairs += int(np.count_nonzero(mates == 1))
-        for i in np.flatnonzero(mates == 0).tolist():
-            name = batch.name(i)
-            if name.endswith(("/1", "/2")):
-                if name[:-1] + ("2" if name.endswith("1") else "1") in self._singles:
-                    raise not_adjacent(name, self._path)
-                self._singles.add(name)
-        if self._seen >= _BEGINNING:
-            self.ended()
-
-    def ended(self) -> None:
-        if not self._trusted and self._seen > 1 and not self._pairs:
-            raise InputError(
-                f"it is not interleaved: of the first {self._seen:,} reads no two neighbours have one name "
-                "(leave out -p, or give R2 as a second file)",
-                self._path,
-            )

@@ -13,10 +13,9 @@ from typing import BinaryIO, Protocol, cast
 from gpualign.ending import undone_at_the_end
 from gpualign.errors import GpualignError
 from gpualign.io.files import os_reason
+from gpualign.io.paths import is_packed, is_special, may_replace
 from gpualign.streaming.timeline import STEPS
 
-#: extensions of outputs to compress (BGZF is gzip)
-_PACKED_AS = (".gz", ".bgz")
 _BUFFER_SIZE = 1 << 18
 
 
@@ -39,11 +38,6 @@ class OutputFile:
             while rest:  # with PYTHONUNBUFFERED a write to standard output may be partial
                 rest = rest[self._stream.write(rest) :]
         self.bytes_written += len(data)
-
-
-def is_packed(path: str | None) -> bool:
-    """Whether an output's name asks for compression."""
-    return path is not None and path.lower().endswith(_PACKED_AS)
 
 
 @contextlib.contextmanager
@@ -144,11 +138,6 @@ def _cut(name: str, maximum: int) -> str:
     return os.fsencode(name)[:maximum].decode(sys.getfilesystemencoding(), "ignore")
 
 
-def may_replace(path: str) -> bool:
-    """Whether there is no file, or a writable one."""
-    return not os.path.lexists(path) or os.access(path, os.W_OK)
-
-
 def _permissions(path: str) -> int:
     """Permissions of the existing file, or of a new one."""
     try:
@@ -157,33 +146,3 @@ def _permissions(path: str) -> int:
         umask = os.umask(0o077)
         os.umask(umask)
         return 0o666 & ~umask
-
-
-def is_regular(output: str | None) -> bool:
-    """Whether an output (None and "-" are standard output) is a regular file, so that writing never blocks."""
-    if output is not None and output != "-":
-        return not is_special(output)
-    with contextlib.suppress(OSError, AttributeError):
-        return stat.S_ISREG(os.fstat(sys.stdout.fileno()).st_mode)
-    return False
-
-
-def is_file(path: str | None) -> bool:
-    """Whether an output is, or will be, a regular file: not standard output, a device or a named pipe."""
-    return path is not None and path != "-" and not is_special(path)
-
-
-def folder_next_to(path: str | None) -> str:
-    """The folder for an output's temporary files: its own folder, or the system's if it is not a file."""
-    if is_file(path):
-        return os.path.dirname(os.path.realpath(str(path)))
-    import tempfile  # few outputs need it
-
-    return tempfile.gettempdir()
-
-
-def is_special(path: str) -> bool:
-    try:
-        return not stat.S_ISREG(os.stat(path).st_mode)
-    except OSError:
-        return False

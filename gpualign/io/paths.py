@@ -1,16 +1,19 @@
-"""Checks of file names, before any file is opened."""
+"""File names: what they ask for, and checks before any file is opened."""
 
 from __future__ import annotations
 
 import contextlib
 import errno
 import os
+import stat
+import sys
 from collections.abc import Sequence
 
 from gpualign.errors import GpualignError, InputError, UsageError
 from gpualign.io.files import os_reason
-from gpualign.io.output_file import is_special, may_replace
 
+#: extensions of outputs to compress (BGZF is gzip)
+_PACKED_AS = (".gz", ".bgz")
 #: extensions of formats that are never written
 _NOT_WRITTEN = (".bz2", ".xz", ".lzma", ".zst", ".zstd", ".lz4", ".z", ".zip", ".7z", ".br")
 #: extensions of formats that some outputs can have
@@ -87,3 +90,43 @@ def are_same(one: str, other: str) -> bool:
         return os.path.samefile(one, other)
     except OSError:
         return os.path.realpath(one) == os.path.realpath(other)
+
+
+def is_packed(path: str | None) -> bool:
+    """Whether an output's name asks for compression."""
+    return path is not None and path.lower().endswith(_PACKED_AS)
+
+
+def may_replace(path: str) -> bool:
+    """Whether there is no file, or a writable one."""
+    return not os.path.lexists(path) or os.access(path, os.W_OK)
+
+
+def is_regular(output: str | None) -> bool:
+    """Whether an output (None and "-" are standard output) is a regular file, so that writing never blocks."""
+    if output is not None and output != "-":
+        return not is_special(output)
+    with contextlib.suppress(OSError, AttributeError):
+        return stat.S_ISREG(os.fstat(sys.stdout.fileno()).st_mode)
+    return False
+
+
+def is_file(path: str | None) -> bool:
+    """Whether an output is, or will be, a regular file: not standard output, a device or a named pipe."""
+    return path is not None and path != "-" and not is_special(path)
+
+
+def folder_next_to(path: str | None) -> str:
+    """The folder for an output's temporary files: its own folder, or the system's if it is not a file."""
+    if is_file(path):
+        return os.path.dirname(os.path.realpath(str(path)))
+    import tempfile  # few outputs need it
+
+    return tempfile.gettempdir()
+
+
+def is_special(path: str) -> bool:
+    try:
+        return not stat.S_ISREG(os.stat(path).st_mode)
+    except OSError:
+        return False

@@ -8,7 +8,7 @@ import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import chain
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.errors import InputError, counted
 from gpualign.io import tuning
-from gpualign.io.bgzf import ROOM, BgzfCodec, Inflated
+from gpualign.io.bgzf import HEADROOM, BgzfCodec, Inflated
 from gpualign.io.bgzf_block import BAM_MAGIC
 from gpualign.io.chunks import cuts
 from gpualign.io.contigs import HeaderContigs
@@ -27,7 +27,6 @@ from gpualign.io.text import Text
 from gpualign.streaming.prefetch import Prefetch
 from gpualign.streaming.timeline import STEPS
 
-Item = TypeVar("Item")
 #: bytes of a header of SAM that are read first
 _HEADER_BYTES = 1 << 16
 _HEADER_LINES = re.compile(rb"(?:@[^\n]*\n)*")
@@ -145,14 +144,14 @@ class RecordInput:
         """The file, read by another thread than the one that looks at each record."""
         if not self._file.in_pieces:
             return self._streamed()
-        return self._ahead(self._file.pieces(), tuning.PIECES_AHEAD)
+        return self._stack.enter_context(Prefetch(self._file.pieces(), tuning.PIECES_AHEAD))
 
     def _streamed(self) -> Iterator[Inflated]:
         count = -1
         while count:
-            memory = np.empty(ROOM + tuning.PIECE_BYTES, np.uint8)
-            count = self._stream.readinto(memory[ROOM:].data)
-            yield Inflated(memory[ROOM : ROOM + count], 0, memory)
+            memory = np.empty(HEADROOM + tuning.PIECE_BYTES, np.uint8)
+            count = self._stream.readinto(memory[HEADROOM:].data)
+            yield Inflated(memory[HEADROOM : HEADROOM + count], 0, memory)
 
     def inflate_by(self, codec: BgzfCodec) -> None:
         """Let ``codec`` inflate the rest of the file, if it is BGZF."""
@@ -172,16 +171,13 @@ class RecordInput:
             chunks = self._sam_chunks(chunk_bytes, templates)
         else:
             chunks = self._bam_chunks(chunk_bytes, templates, gathered)
-        return self._ahead(chunks, tuning.CHUNKS_AHEAD)  # in a thread of its own, as it looks at each record
-
-    def _ahead(self, items: Iterator[Item], count: int) -> Iterator[Item]:
-        """Items that another thread computes until this is closed."""
-        return self._stack.enter_context(Prefetch(items, count))
+        # in a thread of its own, as it looks at each record; the thread ends before what decodes CRAM
+        return self._stack.enter_context(Prefetch(chunks, tuning.CHUNKS_AHEAD))
 
     def _bam_chunks(self, chunk_bytes: int, templates: bool, gathered: bool) -> Iterator[RecordChunk]:
         """Not by :func:`cuts`: the borders of BAM records are found from the first one on alone.
 
-        A piece that has room is a chunk without a copy: the record that it continues is moved before it. Other pieces,
+        A piece with headroom is a chunk without a copy: the record that it continues is moved before it. Other pieces,
         in memory that a device uses again, are gathered and copied.
         """
         borders, held, size, taken = _native.RecordBorders(templates), list[NDArray[np.uint8]](), 0, 0
@@ -197,12 +193,12 @@ class RecordInput:
                     size += len(piece.text)
                     continue
                 rest = piece.text[cut:]
-                if piece.memory is not None and size <= ROOM:
+                if piece.memory is not None and size <= HEADROOM:
                     yield BamChunk((piece.after(held)[: size + cut],), owned=True)
                 else:
                     yield BamChunk((*held, piece.text[:cut]))
                 taken += size + cut
-                held, size = [rest.copy() if len(rest) <= ROOM else rest], len(rest)
+                held, size = [rest.copy() if len(rest) <= HEADROOM else rest], len(rest)
         except InputError as error:
             raise self._damaged(borders.records, error.what) from None
         if borders.inside:

@@ -24,6 +24,8 @@ GZIP_READ_SIZE = 1 << 23
 
 #: bytes to read at a time, and bytes of a pipe to read ahead before more are allowed
 READ_SIZE, PIPE_READ_AHEAD = 1 << 18, 1 << 22
+#: batches by which one of two pipes may be read ahead of the other, as R1 and R2 differ in length
+PAIRS_AHEAD = 4
 #: chunks to cut ahead: a reader of two files takes several of one at a time
 CHUNKS_AHEAD = 4
 #: inflated pieces of a file of records to have ahead of the thread that finds their borders

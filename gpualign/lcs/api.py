@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpualign.engine.select import open_backend
-from gpualign.engine.work import Work
+from gpualign.engine.select import Work, open_backend
 from gpualign.errors import proteins_want
 from gpualign.io.fastx import SequenceAlphabet
 from gpualign.io.in_memory import Sequences, as_batch, batches_of, run_options, symbols_in

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from gpualign.engine.malloc_tuning import reuse_memory
 from gpualign.engine.run_context import Opening, RunContext
+from gpualign.engine.select import Work
 from gpualign.engine.stage import Backend
-from gpualign.engine.work import Work
 from gpualign.errors import InputError, check_count, counted, proteins_want
 from gpualign.io.chunks import read_batches
 from gpualign.io.fastx import Chunk, parse

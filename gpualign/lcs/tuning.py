@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gpualign.engine.gpu.compiler import Variant
-from gpualign.engine.work import Kernels
+from gpualign.engine.select import Kernels
 
 
 @dataclass(frozen=True)

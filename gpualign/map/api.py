@@ -15,9 +15,8 @@ import numpy as np
 
 from gpualign import _native
 from gpualign.engine.gpu.device import Device
-from gpualign.engine.select import open_backend, parse_device
+from gpualign.engine.select import Work, open_backend, parse_device
 from gpualign.engine.stage import Backend, Run, Stage
-from gpualign.engine.work import Work
 from gpualign.errors import DeviceError, UsageError
 from gpualign.index.minimizers import MinimizerIndex, build_index
 from gpualign.index.run import choose_index_params, open_index
@@ -26,19 +25,18 @@ from gpualign.io.alignment_output import AlignmentLayout
 from gpualign.io.in_memory import Sequences, as_batch, is_path, packed, run_options
 from gpualign.io.reads import Reads
 from gpualign.map import tuning
-from gpualign.map.api_inputs import Given, is_sequence, is_whole, work_of_reads
+from gpualign.map.alignments import Alignments, Found
+from gpualign.map.api_inputs import Given, Read, batch_of, is_sequence, is_whole, work_of_reads
 from gpualign.map.cpu import find_library, map_batch
 from gpualign.map.device.kernel import make_kernel
 from gpualign.map.formatter import RecordFormatter
-from gpualign.map.found import Found
 from gpualign.map.hits import Drawer, Hit, Target, hit_table
-from gpualign.map.inputs import MapFiles, RecordOptions
+from gpualign.map.inputs import MapFiles, RecordOptions, Sample
 from gpualign.map.pairs import PairModel
-from gpualign.map.params import MapParams
-from gpualign.map.read_objects import Read, batch_of
-from gpualign.map.records import Alignments
+from gpualign.map.params import MapParams, left_unmapped
 from gpualign.map.stage import map_on_device
 from gpualign.map.tuning import SLOTS
+from gpualign.notices import notice
 from gpualign.report import OnProgress, Progress
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.tables.table import Table
@@ -232,8 +230,9 @@ class Mapper:
         """
         import pysam
 
-        files, layout, header = MapFiles("", ""), AlignmentLayout("sam"), self.header
-        formatter = RecordFormatter(self._index, self._params, None, files, RecordOptions(), layout, tagged=True)
+        header = self.header
+        sample = Sample(MapFiles("", ""), self._params, RecordOptions(), AlignmentLayout("sam"), self._options)
+        formatter = RecordFormatter(self._index, sample, None, tagged=True)
         for part in self._parts(Given(reads, mates, unnamed=False)):
             written = formatter.formatted(formatter.to_write(part))
             for line in bytes(written.records).decode("latin-1").split("\n")[:-1]:
@@ -264,6 +263,7 @@ class Mapper:
             return rows[rows["contig"] >= 0]
         batch = batch_of([read], unnamed=True)
         alignments = map_batch(self._index, batch, self._params)
+        _warn_of(int(np.count_nonzero(self._params.too_long(batch.base_offsets[1:]))))
         drawer = Drawer(self._index.reference, [batch], [0])
         rows = hit_table(alignments, 0, self._target, drawer)
         return rows if alignments.contig[0] >= 0 else rows[:0]
@@ -288,7 +288,11 @@ class Mapper:
             threads = self._options.threads
             library, items = find_library(self._index, items, paired, self._params, threads, lambda warning: None)
             pairs = None if library is None else library.model
-            yield from stack.enter_context(closing(backend.run(items, self._stage(pairs))))
+            too_long = 0
+            for part in stack.enter_context(closing(backend.run(items, self._stage(pairs)))):
+                too_long += int(np.count_nonzero(self._params.too_long(part.lengths)))
+                yield part
+        _warn_of(too_long)
 
     @contextmanager
     def _backend(self, work: Work) -> Iterator[Backend]:
@@ -358,6 +362,11 @@ class Mapper:
         if not whole.lengths.all():
             raise UsageError(f"contig {int(whole.lengths.argmin())} of the reference has no bases")
         return build_index(whole, choose_index_params(whole.bases, seeding.k, seeding.w, meth), threads)
+
+
+def _warn_of(too_long: int) -> None:
+    if too_long:
+        notice(left_unmapped(too_long))
 
 
 def _hits_of_reads(alignments: Alignments, table: Table[Hit]) -> Iterator[list[Hit]]:

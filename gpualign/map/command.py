@@ -12,8 +12,7 @@ import click
 from gpualign.io.paths import listed_files
 from gpualign.map.inputs import ENDINGS, MapFiles, RecordOptions
 from gpualign.map.output_options import output_options, record_options, take_layout, take_tags
-from gpualign.map.params import ALL_LOCI, MapParams, Reporting, Scoring, Seeding
-from gpualign.map.presets import PRESETS
+from gpualign.map.params import ALL_LOCI, PRESETS, MapParams, Reporting, Scoring, Seeding
 from gpualign.options import option_of, run_options, seed_options, take_run_options
 from gpualign.records.methylation import MethylationRules
 from gpualign.records.options import mark_option, marking_options, take_marking, take_read_group

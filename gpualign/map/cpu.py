@@ -9,11 +9,10 @@ from typing import Any
 from gpualign import _native
 from gpualign.index.minimizers import MinimizerIndex
 from gpualign.io.reads import Reads
-from gpualign.map.chaining import LONG_READ_HITS, LONG_READS
-from gpualign.map.conversions import Conversions, Which, in_each_way, params_as
+from gpualign.map.alignments import Alignments
+from gpualign.map.meth import Conversions, Which, in_each_way, params_as
 from gpualign.map.pairs import Library, PairModel, estimate_pairs
-from gpualign.map.params import MapParams
-from gpualign.map.records import Alignments
+from gpualign.map.params import LONG_READ_HITS, LONG_READS, MapParams
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.timeline import STEPS
 

@@ -13,7 +13,6 @@ from gpualign.errors import GpualignError
 from gpualign.io.files import os_reason, stamp_of
 from gpualign.io.output_file import open_output
 from gpualign.map.inputs import Sample
-from gpualign.map.params import MapParams
 from gpualign.version import __version__
 
 
@@ -27,9 +26,9 @@ class FinishedSamples:
         GpualignError: the folder cannot be created.
     """
 
-    def __init__(self, folder: str | None, reference: str, params: MapParams) -> None:
+    def __init__(self, folder: str | None, reference: str) -> None:
         self._folder = None if folder is None else Path(folder)
-        self._run = (__version__, repr(params), _stamp(reference))
+        self._run = (__version__, _stamp(reference))
         if self._folder is not None:
             try:
                 self._folder.mkdir(parents=True, exist_ok=True)
@@ -41,21 +40,21 @@ class FinishedSamples:
         if self._folder is None:
             return None
         try:
-            kept = json.loads(self._path(name).read_bytes())
-            if kept["run"] == self._digest(sample) and kept["output"] == _outputs(sample):
-                fields: dict[str, Any] = kept["fields"]
+            saved = json.loads(self._path(name).read_bytes())
+            if saved["run"] == self._digest(sample) and saved["output"] == _outputs(sample):
+                fields: dict[str, Any] = saved["fields"]
                 return fields
         except (OSError, ValueError, KeyError, TypeError):
             pass
         return None
 
-    def keep(self, name: str, sample: Sample, fields: dict[str, Any]) -> None:
+    def save(self, name: str, sample: Sample, fields: dict[str, Any]) -> None:
         """Save the report of a finished sample."""
         if self._folder is None:
             return
-        kept = {"run": self._digest(sample), "output": _outputs(sample), "fields": fields}
+        saved = {"run": self._digest(sample), "output": _outputs(sample), "fields": fields}
         with open_output(str(self._path(name))) as out:
-            out.write(json.dumps(kept, indent=1).encode() + b"\n")
+            out.write(json.dumps(saved, indent=1).encode() + b"\n")
 
     def _path(self, name: str) -> Path:
         assert self._folder is not None
@@ -66,7 +65,8 @@ class FinishedSamples:
         records = replace(sample.records, command_line="")
         inputs = [str(_stamp(path)) for path in sample.files.files]
         layout = replace(sample.layout, sort_memory=1 << 30)
-        return digest(*map(str, (self._run, sample.files, records, layout, sample.options.output, inputs)))
+        asked = sample.files, sample.params, records, layout, sample.options.output
+        return digest(*map(str, (*self._run, *asked, inputs)))
 
 
 def _outputs(sample: Sample) -> list[list[int] | None]:

@@ -13,14 +13,11 @@ from gpualign import _native
 from gpualign.errors import InputError, check_count, shown_inputs
 from gpualign.index.minimizers import MinimizerIndex
 from gpualign.io.alignment import dropped_tags, parse_read_group
-from gpualign.io.alignment_output import AlignmentLayout
 from gpualign.io.record_sorter import RecordBatch
-from gpualign.map.alt import with_alt_records
-from gpualign.map.found import Found, Written
-from gpualign.map.inputs import MapFiles, RecordOptions
+from gpualign.map.alignments import Alignments, Found, Written
+from gpualign.map.cpu import map_batch
+from gpualign.map.inputs import Sample
 from gpualign.map.pairs import PairModel
-from gpualign.map.params import MapParams
-from gpualign.map.records import Alignments
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.timeline import STEPS
 
@@ -34,17 +31,13 @@ class RecordFormatter:
 
     Attributes:
         pairs: the pair model; None: reads are mapped one by one.
-        layout: of the output, with its format decided.
         tagged: comments of the reads are SAM tags, as in BAM input.
         marking: held records -> what marking of duplicates needs of them.
     """
 
     index: MinimizerIndex
-    params: MapParams
+    sample: Sample
     pairs: PairModel | None
-    files: MapFiles
-    options: RecordOptions
-    layout: AlignmentLayout
     tagged: bool
     marking: Callable[[NDArray[np.uint8]], Any] | None = None
 
@@ -55,16 +48,24 @@ class RecordFormatter:
 
     def postprocessed(self, found: Found) -> Found:
         """Apply ALT contigs, the minimum score and the choice of primary records."""
-        options, alignments = self.options, found.alignments
-        with_alt = self.index.alt is not None
-        if with_alt:
-            alignments = with_alt_records(self.index, found.columns(), alignments, self.params)
+        options, alignments = self.sample.records, found.alignments
+        if self.index.alt is not None:
+            alignments = self._with_alt_records(found, self.index.alt.index)
         low = options.min_score and bool(((alignments.score < options.min_score) & (alignments.contig >= 0)).any())
         # also sets the flags of mates that were mapped one by one
-        if low or with_alt or options.five_prime or (found.mates is not None and self.pairs is None):
+        if low or self.index.alt is not None or options.five_prime or (found.mates is not None and self.pairs is None):
             changed = _native.change_records(alignments.native, found.mates, options.min_score, options.five_prime)
             alignments = Alignments(*changed)
         return replace(found, alignments=alignments)
+
+    def _with_alt_records(self, found: Found, alt: MinimizerIndex) -> Alignments:
+        """Join the records on the primary assembly, which decides a read's locus, pairing and mapping quality, with
+        those of the read on ALT contigs (cuda/algo/map/alt.hpp), as bwa mem does.
+        """
+        alone = map_batch(alt, found.columns(), self.sample.params)
+        edit = self.sample.params.scoring.match + self.sample.params.scoring.mismatch
+        secondary = self.sample.params.reporting.secondary
+        return Alignments(*_native.join_alt_records(found.alignments.native, alone.native, edit, secondary))
 
     def to_write(self, found: Found, lane_group: str | None = None) -> Found:
         """Add the options of the records, the reads' tags, and the FASTQ output.
@@ -75,44 +76,44 @@ class RecordFormatter:
         Raises:
             InputError: a name is too long for BAM.
         """
-        files, options, batch = self.files, self.options, found.batch
+        files, options, batch = self.sample.files, self.sample.records, found.batch
         group = lane_group or ("" if options.read_group is None else parse_read_group(options.read_group)[1])
-        of_records = options.native(group, self.index.alt)
-        of_records["bisulfite"] |= self.params.meth is not None
-        job = replace(found, options=of_records)
+        native = options.native(group, self.index.alt)
+        native["bisulfite"] |= self.sample.params.meth is not None
+        written = replace(found, options=native)
         if batch is not None:  # text with comments or with names too long for BAM is not parsed on a device
             tagged, invalid = self._with_tags(batch)
             alignments = found.alignments.with_read_flags(batch.flags)
-            job = replace(job, batch=tagged, invalid_tags=invalid, alignments=alignments)
-            if self.layout.record_form == "bam":
+            written = replace(written, batch=tagged, invalid_tags=invalid, alignments=alignments)
+            if self.sample.layout.record_form == "bam":
                 self._check_names(batch)
         if not (options.no_unmapped or files.write_reads):
-            return job
-        placed = found.mapped_templates
-        unmapped = _native.format_fastx(found.columns().native, 1 - placed, True) if files.unmapped_reads else b""
-        mapped = _native.format_fastx(found.columns().native, placed, True) if files.mapped_reads else b""
-        wanted = placed if options.no_unmapped else None
-        return replace(job, wanted=wanted, unmapped_reads=unmapped, mapped_reads=mapped)
+            return written
+        is_mapped = found.mapped_templates
+        unmapped = _native.format_fastx(found.columns().native, 1 - is_mapped, True) if files.unmapped_reads else b""
+        mapped = _native.format_fastx(found.columns().native, is_mapped, True) if files.mapped_reads else b""
+        wanted = is_mapped if options.no_unmapped else None
+        return replace(written, wanted=wanted, unmapped_reads=unmapped, mapped_reads=mapped)
 
     def for_device(self, found: Found) -> bool:
         """Whether a device can format the records: not PAF, ALT contigs, or comments in BAM."""
-        if self.layout.record_form == "paf" or self.index.alt is not None:
+        if self.sample.layout.record_form == "paf" or self.index.alt is not None:
             return False
-        return self.layout.record_form == "sam" or self._binary_tags(found)
+        return self.sample.layout.record_form == "sam" or self._binary_tags(found)
 
     def better_on_device(self, found: Found) -> bool:
         """Whether a device should format the records. Not long reads, unless it deflates them: a CPU thread takes as
         long to copy them to the device as to format them.
         """
-        return self.for_device(found) and (self.layout.deflates_batches or not self.params.long_reads)
+        return self.for_device(found) and (self.sample.layout.deflates_batches or not self.sample.params.long_reads)
 
     @STEPS.at("format")
     def formatted(self, found: Found) -> Written:
         """The records of the wanted reads, formatted on the CPU."""
-        reads, alignments, form = found.columns().native, found.alignments, self.layout.record_form
+        reads, alignments, form = found.columns().native, found.alignments, self.sample.layout.record_form
         if form == "paf":
-            cs = self.options.tags.native["cs"]
-            records = _native.format_paf(*self._reference, reads, alignments.native, self.options.eqx, cs)
+            cs = self.sample.records.tags.native["cs"]
+            records = _native.format_paf(*self._reference, reads, alignments.native, self.sample.records.eqx, cs)
             count = _native.count_newlines(records)
             check_count("records", int(np.count_nonzero(alignments.contig >= 0)), count)
             return Written(records, count)
@@ -130,10 +131,10 @@ class RecordFormatter:
     def complete(self, found: Found, records: Written) -> Written:
         """Add FASTQ output to a batch's formatted records, which are sorted if they are to be held."""
         written = replace(records, unmapped_reads=found.unmapped_reads, mapped_reads=found.mapped_reads)
-        if not self.layout.held:
+        if not self.sample.layout.held:
             return written
         marks = None if self.marking is None else self.marking(records.records)
-        held = RecordBatch.of(records.records, self.layout.order, marks)
+        held = RecordBatch.of(records.records, self.sample.layout.order, marks)
         return replace(written, records=records.records[:0], held=held)
 
     def _binary_tags(self, found: Found) -> bool:
@@ -144,7 +145,7 @@ class RecordFormatter:
         """The batch with its comments reduced to SAM tags, tab-separated, and the number of fields that are not valid
         tags or name an unknown read group.
         """
-        options = self.options
+        options = self.sample.records
         if self.tagged or batch.comments is None or batch.comment_offsets is None:
             return batch, 0
         if not options.copy_comments:
@@ -158,7 +159,7 @@ class RecordFormatter:
     def _check_names(self, batch: SequenceBatch) -> None:
         too_long = np.flatnonzero(np.diff(batch.name_offsets) > _LONGEST_BAM_NAME)
         if len(too_long):
-            name, files = batch.name(int(too_long[0])), shown_inputs(self.files.files)
+            name, files = batch.name(int(too_long[0])), shown_inputs(self.sample.files.files)
             raise InputError(
                 f"{files}: a read's name has {len(name):,} characters, BAM, CRAM and sorted output hold "
                 f"{_LONGEST_BAM_NAME}: {name[:40]}… (shorten it, or write SAM)"

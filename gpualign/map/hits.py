@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from gpualign.io import table
+from gpualign.map.alignments import Alignments
 from gpualign.map.params import Scoring
-from gpualign.map.records import Alignments
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.reference import Reference
 from gpualign.tables.column import TextColumn

@@ -7,23 +7,29 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gpualign import _native
 from gpualign.errors import InputError, UsageError
 from gpualign.index.file import is_index, save_index
-from gpualign.index.minimizers import IndexParams, MinimizerIndex
+from gpualign.index.minimizers import AltPart, IndexParams, MinimizerIndex
 from gpualign.index.run import choose_index_params, open_index
+from gpualign.io.files import InputFile
 from gpualign.io.reads import Reads
-from gpualign.map.alt import split_index
 from gpualign.map.bwa_reference import open_next_to
 from gpualign.map.inputs import MapFiles, Sample
 from gpualign.map.lanes import Lanes
 from gpualign.map.params import MapParams
 
+#: names of ALT contigs (GRCh38's and HLA genes), if no file lists them
+_ALT_NAME = re.compile(r".+_alt|HLA[-*:].+")
+_MAX_ALT_BYTES = 1 << 30
 #: reads whose lengths choose the seeds; a fixed number, so that the output does not depend on batches
 _SAMPLE_READS = 10_000
 #: bases of the reads whose lengths are looked at, at once
@@ -39,20 +45,20 @@ _SPARE_BASES = 4
 
 
 def index_for(
-    sample: Sample, params: MapParams, lanes: Lanes, say: Callable[[str], None]
+    sample: Sample, lanes: Lanes, note: Callable[[str], None]
 ) -> tuple[MinimizerIndex, Iterator[Reads] | None]:
     """Open or build the index that the options and the reads ask for.
 
     Returns:
         the index, and the reads if the first ones had to be read for it.
     """
-    reference, options = sample.files.reference, sample.options
+    reference, params, options = sample.files.reference, sample.params, sample.options
     given = (params.seeding.k, params.seeding.w)
     shared, meth = sample.files.preload, params.meth is not None
     if sample.files.keep_index:
-        return open_next_to(reference, *given, options.threads, say, shared, meth), None
+        return open_next_to(reference, *given, options.threads, note, shared, meth), None
     if not params.seeding.full:
-        choose = None if meth else _seeds_of(sample, params)
+        choose = None if meth else _seeds_of(sample)
         return open_index(reference, *given, options.threads, choose, shared, options, meth), None
     lengths, reads = _first_lengths(lanes.reads(options.batch_size))
     piece = _shortest_piece(params, lengths)
@@ -73,10 +79,11 @@ def apply_index_options(files: MapFiles, index: MinimizerIndex, warn: Callable[[
     return index if files.alt is None else split_index(index, files.alt or None)
 
 
-def _seeds_of(sample: Sample, params: MapParams) -> Callable[[int], IndexParams] | None:
+def _seeds_of(sample: Sample) -> Callable[[int], IndexParams] | None:
     """A function that chooses seeds by the first reads; None if seeds are given or files cannot be read twice."""
-    given = params.seeding.k is not None or params.seeding.w is not None
-    if given or is_index(sample.files.reference) or not all(map(os.path.isfile, sample.files.files)):
+    seeding, files = sample.params.seeding, sample.files
+    given = seeding.k is not None or seeding.w is not None
+    if given or is_index(files.reference) or not all(map(os.path.isfile, files.files)):
         return None
     try:
         with ExitStack() as stack:
@@ -145,3 +152,36 @@ def _check_seeds(params: MapParams, index: IndexParams, piece: int) -> None:
             f"--sensitivity full needs k + w - 1 of at most {piece} for these reads and -e {params.error_rate:g}, "
             f"and the index has k = {index.k} and w = {index.w} (-k {k} -w {w} will do)"
         )
+
+
+def alt_contigs(names: list[str], path: str | None) -> NDArray[np.uint8]:
+    """uint8 (contigs,): 1 for ALT ones; decoys count as primary.
+
+    Args:
+        path: bwa's ``.alt`` file: SAM whose records are named as the ALT contigs, or one name per line; None: decide
+            by the contigs' names.
+
+    Raises:
+        InputError: the file cannot be read, or names no contig of the reference.
+    """
+    if path is None:
+        return np.array([_ALT_NAME.fullmatch(name) is not None for name in names], np.uint8)
+    with InputFile(path) as file:
+        lines = file.read(_MAX_ALT_BYTES).decode("latin-1").splitlines()
+    listed = {line.split("\t")[0].strip() for line in lines if line.strip() and not line.startswith("@")}
+    chosen = np.array([name in listed for name in names], np.uint8)
+    if not chosen.any():
+        raise InputError("it names no contig of the reference", path)
+    return chosen
+
+
+def split_index(index: MinimizerIndex, path: str | None) -> MinimizerIndex:
+    """The index split into primary assembly and ALT contigs, if it has both."""
+    chosen = alt_contigs(index.reference.names, path)
+    if not chosen.any() or chosen.all():
+        return index
+    parts = _native.split_index(index.reference.native, index.offsets, index.entries, chosen)
+    primary, alt = (
+        replace(index, offsets=offsets, entries=entries, path=None) for offsets, entries in (parts[:2], parts[2:])
+    )
+    return replace(primary, alt=AltPart(chosen, alt))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
 
@@ -13,6 +13,7 @@ from gpualign.index.minimizers import AltPart
 from gpualign.io.alignment import parse_read_group
 from gpualign.io.alignment_output import AlignmentLayout
 from gpualign.io.paths import are_same
+from gpualign.map.params import MapParams
 from gpualign.params import RunOptions
 from gpualign.records.coverage import coverage_paths
 from gpualign.records.duplicates import DuplicateMarking
@@ -245,7 +246,7 @@ class RecordOptions:
 
 @dataclass(frozen=True)
 class Sample:
-    """Reads and output of a sample.
+    """What is asked for a sample: reads, parameters and output.
 
     Attributes:
         layout: with its format decided (:meth:`AlignmentLayout.of`).
@@ -253,6 +254,7 @@ class Sample:
     """
 
     files: MapFiles
+    params: MapParams
     records: RecordOptions
     layout: AlignmentLayout
     options: RunOptions
@@ -266,6 +268,23 @@ class Sample:
             raise UsageError("methylation needs records in the order of coordinates (add --sort)")
         if (self.options.output or "-", self.options.json, *self.files.written).count("-") > 1:
             raise UsageError("two outputs go to standard output (give each a file of its own)")
+        self._check_meth()
+
+    def _check_meth(self) -> None:
+        """Refuse options that only bisulfite reads have, or that they do not have."""
+        meth, files, records = self.params.meth is not None, self.files, self.records
+        if meth and files.alt is not None:
+            raise UsageError("bisulfite reads are not mapped with ALT contigs (leave out --alt, or --meth)")
+        if not meth and (files.methylation is not None or records.methylation_rules != MethylationRules()):
+            raise UsageError("methylation is counted in bisulfite reads (add --meth)")
+        if not meth and (tags := set(METH_TAGS) & set(records.tags.extra)):
+            raise UsageError(f"{min(tags)} is a tag for bisulfite reads (add --meth)")
+
+    @property
+    def marking(self) -> DuplicateMarking | None:
+        """Parameters of marking duplicates: those of bisulfite reads are of one strand of the original."""
+        marking = self.records.duplicates
+        return marking if marking is None or self.params.meth is None else replace(marking, by_strand=True)
 
     @property
     def name(self) -> str:

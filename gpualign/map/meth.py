@@ -4,41 +4,87 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign.errors import UsageError
 from gpualign.index.minimizers import MinimizerIndex
-from gpualign.map.conversions import conversions_of
-from gpualign.map.found import Found
-from gpualign.map.inputs import METH_TAGS, MapFiles, RecordOptions
+from gpualign.map.alignments import Alignments, Found
+from gpualign.map.inputs import RecordOptions
 from gpualign.map.params import MapParams
 from gpualign.map.statistics import MapStatistics
 from gpualign.records.methylation import MethylationRules
+from gpualign.sequences.batch import SequenceBatch
+
+#: of each read; None: no bisulfite reads
+Conversions = NDArray[np.uint8] | None
+#: which reads are mapped: all, as the kind that is first, those that align end to end, for whether they do so as the
+#: other kind as well, and the others
+Which = Literal["all", "whole", "rest"]
+#: as native code numbers them: R2; the conversion from C to T, which the one from G to A follows
+_SECOND_MATE, _C_TO_T = 2, np.uint8(1)
+
+
+def conversions_of(library: str | None, mates: NDArray[np.uint8] | None, reads: int) -> Conversions:
+    """uint8 (reads,): ``Conversion`` of cuda/algo/common/bisulfite.hpp of each read; None: no bisulfite reads.
+
+    Args:
+        library: "directional", "pbat" or None.
+        mates: ``SequenceBatch.mates`` of the reads.
+    """
+    if library is None:
+        return None
+    second = np.zeros(reads, np.uint8) if mates is None else (mates == _SECOND_MATE).astype(np.uint8)
+    return np.asarray(_C_TO_T + (second if library == "directional" else 1 - second), np.uint8)
+
+
+def in_each_way(
+    params: MapParams,
+    batch: SequenceBatch,
+    paired: bool,
+    map_as: Callable[[SequenceBatch, Conversions, Which], Alignments],
+) -> Alignments:
+    """Map reads as those of their library; of a non-directional one as both kinds, and take the better alignments.
+
+    Each template is first mapped as the kind that its bases suggest. If it aligns end to end, its alignments as the
+    other kind are searched for end to end only: most reads have none, and to look for clipped ones takes several times
+    as long.
+
+    Args:
+        paired: mates are mapped together.
+        map_as: maps reads, given their conversions; "whole" ones end to end only.
+    """
+    if params.meth != "non-directional":
+        return map_as(batch, conversions_of(params.meth, batch.mates, len(batch)), "all")
+    likely: NDArray[np.uint8] = _native.likely_conversions(batch.bases, batch.base_offsets, batch.mates)
+    first = map_as(batch, likely, "all").native
+    whole: NDArray[np.uint8] = _native.mapped_end_to_end(first, batch.base_offsets, batch.mates, paired)
+
+    def as_other(chosen: NDArray[np.uint8], which: Which) -> Alignments:
+        some, conversions = _taken(batch, chosen), 2 * _C_TO_T + 1 - likely[chosen.astype(bool)]
+        return map_as(some, conversions, which) if len(some) else Alignments.none()
+
+    ends, rest = as_other(whole, "whole").native, as_other(1 - whole, "rest").native
+    edit_cost = params.scoring.match + params.scoring.mismatch
+    return Alignments(*_native.better_templates(first, ends, rest, whole, likely, batch.mates, edit_cost))
+
+
+def params_as(params: MapParams, which: Which) -> MapParams:
+    """Those by which these reads are mapped."""
+    return replace(params, end_to_end=True) if which == "whole" else params
+
+
+def _taken(batch: SequenceBatch, chosen: NDArray[np.uint8]) -> SequenceBatch:
+    """The reads whose choice is not 0."""
+    texts = (batch.bases, batch.qualities, batch.base_offsets, batch.names, batch.name_offsets)
+    bases, qualities, offsets, names, ends, mates = _native.take_reads(*texts, batch.mates, chosen)
+    return SequenceBatch(names, ends, bases, offsets, qualities, mates=mates)
+
 
 #: share of the reads whose bases suggest the other conversion that a warning takes
 _MANY_OTHERS = 0.2
-
-
-def check_meth(params: MapParams, files: MapFiles, records: RecordOptions) -> None:
-    """
-    Raises:
-        UsageError: options that only bisulfite reads have, or that they do not have.
-    """
-    if params.meth is not None and files.alt is not None:
-        raise UsageError("bisulfite reads are not mapped with ALT contigs (leave out --alt, or --meth)")
-    if params.meth is None and (files.methylation is not None or records.methylation_rules != MethylationRules()):
-        raise UsageError("methylation is counted in bisulfite reads (add --meth)")
-    if params.meth is None and (tags := set(METH_TAGS) & set(records.tags.extra)):
-        raise UsageError(f"{min(tags)} is a tag for bisulfite reads (add --meth)")
-
-
-def for_meth(params: MapParams, records: RecordOptions) -> RecordOptions:
-    """Duplicates of bisulfite reads are of one strand of the original."""
-    if params.meth is None or records.duplicates is None:
-        return records
-    return replace(records, duplicates=replace(records.duplicates, by_strand=True))
 
 
 def warn_of_meth(params: MapParams, records: RecordOptions, warn: Callable[[str], None]) -> None:

@@ -15,13 +15,13 @@ from gpualign.io.alignment_output import open_alignments
 from gpualign.io.bgzf import CPU_CODEC, BgzfCodec
 from gpualign.io.cram import sequence_tags
 from gpualign.io.output_file import Sink, open_output
+from gpualign.map.alignments import Written
 from gpualign.map.formatter import RecordFormatter
-from gpualign.map.found import Written
-from gpualign.map.inputs import MapFiles, Sample
+from gpualign.map.inputs import Sample
 from gpualign.map.lanes import Lanes
 from gpualign.map.meth import warn_of_library
 from gpualign.map.pairs import Library
-from gpualign.map.params import MapParams
+from gpualign.map.params import left_unmapped
 from gpualign.map.stage import Mapping
 from gpualign.map.statistics import MapStatistics
 from gpualign.records.methylation import open_methylation
@@ -37,7 +37,6 @@ class MapOutputs:
 
     Attributes:
         statistics: counts of all batches written so far.
-        report: the JSON report's fields on the output, complete once this is closed.
 
     Raises:
         GpualignError: an output cannot be written.
@@ -45,34 +44,38 @@ class MapOutputs:
 
     def __init__(self, sample: Sample, lanes: Lanes, index: MinimizerIndex, codec: BgzfCodec = CPU_CODEC) -> None:
         self._sample, self._lanes, self._index = sample, lanes, index
-        files, layout, options, reference = sample.files, sample.layout, sample.options, index.reference
+        files, layout, output, threads = sample.files, sample.layout, sample.options.output, sample.options.threads
+        records, reference, methylation = sample.records, index.reference, None
         header = _header_text(reference, sample, lanes.header)
         self.statistics = MapStatistics()
+        if files.methylation is not None:
+            methylation = open_methylation(files.methylation, reference, records.methylation_rules, threads)
         with ExitStack() as stack:
-            kept = sample.records.duplicates, files.coverage, files.duplicate_metrics, sample.records.command_line
-            methylation = None
-            if files.methylation is not None:
-                methylation = open_methylation(
-                    files.methylation, reference, sample.records.methylation_rules, options.threads
-                )
-            of_output = header, reference, options.threads
-            self._observer = stack.enter_context(observing(*kept, *of_output, methylation=methylation))
-            self.report = self._observer.report
-            alignments = open_alignments(options.output, layout, reference, options.threads, self._observer, codec)
+            observer = observing(
+                sample.marking,
+                files.coverage,
+                files.duplicate_metrics,
+                records.command_line,
+                header,
+                reference,
+                threads,
+                methylation=methylation,
+            )
+            self._observer = stack.enter_context(observer)
+            alignments = open_alignments(output, layout, reference, threads, self._observer, codec)
             self._alignments: Any = stack.enter_context(alignments)
             self._sinks: list[Sink] = [
-                io.BytesIO() if path is None else stack.enter_context(open_output(path, options.threads))
+                io.BytesIO() if path is None else stack.enter_context(open_output(path, threads))
                 for path in (files.unmapped_reads, files.mapped_reads)
             ]
             self._alignments.write(layout.header(header, reference))
             self._stack = stack.pop_all()
 
-    def mapping(self, params: MapParams, library: Library | None, unparsed: bool = False) -> Mapping:
+    def mapping(self, library: Library | None, unparsed: bool = False) -> Mapping:
         """What maps the sample's chunks and formats their records. ``unparsed``: see :class:`Mapping`."""
-        sample, lanes = self._sample, self._lanes
         pairs = None if library is None else library.model
-        of_sample = (sample.files, sample.records, sample.layout, lanes.tagged, self._observer.take)
-        return Mapping(RecordFormatter(self._index, params, pairs, *of_sample), lanes.remote, unparsed)
+        formatter = RecordFormatter(self._index, self._sample, pairs, self._lanes.tagged, self._observer.take)
+        return Mapping(formatter, self._lanes.remote, unparsed)
 
     def write(self, written: Written, counts: MapStatistics) -> None:
         """Write the next batch."""
@@ -87,53 +90,55 @@ class MapOutputs:
                 sink.write(memoryview(reads))  # type: ignore[arg-type]
         self.statistics = self.statistics + counts
 
+    @property
+    def observed(self) -> dict[str, Any]:
+        """Fields of the JSON report on duplicates, coverage and methylation, complete once this is closed."""
+        return self._observer.report
+
+    def report_fields(self, library: Library | None) -> dict[str, Any]:
+        """The fields of the JSON report on the sample."""
+        statistics, index = self.statistics, self._index
+        fields = statistics.report() | {"sample": self._sample.name, "k": index.params.k, "w": index.params.w}
+        fields |= statistics.conversions(index.reference.shown_names)
+        fields |= {"gpu_items": statistics.on_gpu, "cpu_items": statistics.reads - statistics.on_gpu}
+        return (fields if library is None else fields | library.reported) | self.observed
+
+    def warn_of_reads(self, warn: Callable[[str], None]) -> None:
+        """Print warnings about the reads."""
+        statistics, files, params = self.statistics, self._sample.files, self._sample.params
+        if statistics.reads == 0:
+            warn(f"no reads in {shown_inputs(files.read_files)}: the output holds the header alone")
+        if statistics.long_reads:
+            others = (
+                "-x hifi and -x ont have those of long ones" if params.meth is None else "--meth is for short reads"
+            )
+            warn(
+                f"{counted(statistics.long_reads, 'read')} of more than {_native.LONGEST_END_TO_END:,} bases mapped by "
+                f"chaining with the scores of short reads ({others})"
+            )
+        if params.seeding.full and statistics.long_reads:
+            warn(
+                f"{counted(statistics.long_reads, 'read')} of more than {_native.LONGEST_END_TO_END:,} bases: "
+                "not all of their alignments were searched for"
+            )
+        if statistics.too_long:
+            warn(left_unmapped(statistics.too_long))
+        if statistics.invalid_tags:
+            fields = counted(statistics.invalid_tags, "field")
+            warn(f"not copied: {fields} of comments, not a SAM tag (XX:T:value) or an RG that the header lacks")
+        warn_of_barcodes(self.observed, warn)
+        warn_of_library(params, statistics, warn)
+        if statistics.invalid_names:
+            warn(
+                f"{counted(statistics.invalid_names, 'read name')} with characters that SAM does not allow, written as "
+                "_: different names may have become one"
+            )
+
     def __enter__(self) -> MapOutputs:
         return self
 
     def __exit__(self, *error: Any) -> None:
         self._stack.__exit__(*error)
-
-
-def sample_report(sample: Sample, out: MapOutputs, library: Library | None, index: MinimizerIndex) -> dict[str, Any]:
-    """The fields of the JSON report on a sample."""
-    statistics = out.statistics
-    fields = statistics.report() | {"sample": sample.name, "k": index.params.k, "w": index.params.w}
-    fields |= statistics.conversions(index.reference.shown_names)
-    fields |= {"gpu_items": statistics.on_gpu, "cpu_items": statistics.reads - statistics.on_gpu}
-    return (fields if library is None else fields | library.reported) | out.report
-
-
-def warn_of(out: MapOutputs, files: MapFiles, params: MapParams, warn: Callable[[str], None]) -> None:
-    """Print warnings about the reads."""
-    statistics = out.statistics
-    if statistics.reads == 0:
-        warn(f"no reads in {shown_inputs(files.read_files)}: the output holds the header alone")
-    if statistics.long_reads:
-        others = "-x hifi and -x ont have those of long ones" if params.meth is None else "--meth is for short reads"
-        warn(
-            f"{counted(statistics.long_reads, 'read')} of more than {_native.LONGEST_END_TO_END:,} bases mapped by "
-            f"chaining with the scores of short reads ({others})"
-        )
-    if params.seeding.full and statistics.long_reads:
-        warn(
-            f"{counted(statistics.long_reads, 'read')} of more than {_native.LONGEST_END_TO_END:,} bases: "
-            "not all of their alignments were searched for"
-        )
-    if statistics.too_long:
-        warn(
-            f"{counted(statistics.too_long, 'read')} of more than {_native.LONGEST_CHAINED:,} bases left unmapped "
-            "(cut such sequences into pieces to map them)"
-        )
-    if statistics.invalid_tags:
-        fields = counted(statistics.invalid_tags, "field")
-        warn(f"not copied: {fields} of comments, not a SAM tag (XX:T:value) or an RG that the header lacks")
-    warn_of_barcodes(out.report, warn)
-    warn_of_library(params, statistics, warn)
-    if statistics.invalid_names:
-        warn(
-            f"{counted(statistics.invalid_names, 'read name')} with characters that SAM does not allow, written as _: "
-            "different names may have become one"
-        )
 
 
 def _header_text(reference: Reference, sample: Sample, source: dict[str, Any] | None) -> bytes:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.errors import UsageError
 from gpualign.io.reads import Reads
-from gpualign.map.records import Alignments
+from gpualign.map.alignments import Alignments
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.ordered import run_ordered
 

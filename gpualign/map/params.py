@@ -1,20 +1,95 @@
-"""Parameters of `map`."""
+"""Parameters of `map`, and its presets."""
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass, field, fields
+from collections.abc import Mapping
+from dataclasses import asdict, astuple, dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign.errors import UsageError, check_range
+from gpualign.errors import UsageError, check_range, counted
 from gpualign.index.minimizers import IndexParams
-from gpualign.map.chaining import SHORT_READS, Chaining
 from gpualign.map.pairs import PairModel, parse_insert_size
-from gpualign.map.presets import PRESETS
 from gpualign.sequences.identity import edits_within
+
+
+@dataclass(frozen=True)
+class Chaining:
+    """Parameters of chaining (docs/internals/algorithms.md, "Chaining"); the defaults are for short reads.
+
+    Attributes:
+        interval: bases of an interval of a read to which ``Seeding.max_hits`` applies.
+        max_gap: maximum bases between neighbouring anchors, on the read or the reference, whichever has fewer.
+        max_difference: maximum difference of the two: the longest gap inside an alignment.
+        min_chain_score: minimum of covered bases minus gap costs.
+        min_anchors: minimum anchors of a chain.
+        max_suboptimal: suboptimal chains to align per segment of the read.
+        suboptimal_percent: their minimum score, in percent of the best.
+        query_gap: minimum gap in the query between two anchors of a chain that another chain may fill.
+        step: minimum bases between the anchors that an alignment must pass.
+        reach: bases by which each end of a chain is extended.
+        zdrop: drop of the score, gaps between two anchors excepted, at which an alignment is split.
+        min_score: minimum score of an alignment.
+        min_split: minimum aligned bases of a supplementary alignment.
+        doubt: if a gap gains at most this score, its sides are also aligned separately; 0: never.
+        max_cells: maximum DP cells between two anchors; a larger matrix splits the alignment.
+    """
+
+    interval: int = 500
+    max_gap: int = 500
+    max_difference: int = 100
+    min_chain_score: int = 19
+    min_anchors: int = 1
+    max_suboptimal: int = 20
+    suboptimal_percent: int = 50
+    query_gap: int = 30
+    step: int = 50
+    reach: int = 500
+    zdrop: int = 100
+    min_score: int = 30
+    min_split: int = 30
+    doubt: int = 0
+    max_cells: int = 1 << 26
+
+    def native(self, max_hits: int) -> dict[str, int]:
+        """The fields for native functions."""
+        return {**asdict(self), "max_hits": max_hits}
+
+
+SHORT_READS = Chaining()
+#: ``Seeding.max_hits`` of long reads
+LONG_READ_HITS = 200
+LONG_READS = Chaining(
+    max_gap=20_000,
+    max_difference=12_000,
+    min_chain_score=40,
+    min_anchors=3,
+    max_suboptimal=5,
+    suboptimal_percent=80,
+    query_gap=300,
+    step=100,
+    reach=1500,
+    zdrop=400,
+    min_score=80,
+    doubt=100,
+)
+#: contigs against genomes: long gaps are common, short chains are repeats, and DP is for sequence between seeds only
+CONTIGS = replace(
+    LONG_READS,
+    max_gap=10_000,
+    min_chain_score=100,
+    reach=300,
+    zdrop=300,
+    min_score=100,
+    min_split=100,
+    max_cells=1 << 20,
+)
+#: ``Seeding.max_hits`` of contigs, enough for seeds in all copies of a repeat family
+CONTIG_HITS = 1000
+
 
 #: libraries of bisulfite reads: R1 is of the converted strand, R2 its complement; the other way round; or both kinds
 METH_LIBRARIES = ("directional", "pbat", "non-directional")
@@ -223,3 +298,35 @@ class MapParams:
     def too_long(self, lengths: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Which reads stay unmapped, as they are too long for chaining."""
         return (lengths > _native.LONGEST_CHAINED) & (not self.end_to_end)
+
+
+def _chained(
+    k: int, w: int, match: int, mismatch: int, gaps: tuple[int, int, int, int], chaining: Chaining, max_hits: int
+) -> dict[str, Any]:
+    """A preset of reads or contigs that are mapped by chaining; ``gaps``: both gap penalties, each open and extend."""
+    names = ("gap_open", "gap_extend", "long_gap_open", "long_gap_extend")
+    scores = {"match": match, "mismatch": mismatch, **dict(zip(names, gaps, strict=True)), "clip_penalty": 0}
+    return {"k": k, "w": w, **scores, "max_hits": max_hits, "long_reads": True, "chaining": chaining}
+
+
+#: ``-x``: parameters by the kind of reads; those given by name win.
+#: Long-read presets penalize gaps less relative to mismatches, as most errors of such reads are gaps. A second gap
+#: penalty (minimap2's) treats a long gap as one event. Clipping is free, as adapters and foreign sequence are common.
+PRESETS: Mapping[str, Mapping[str, Any]] = {
+    "sr": {},
+    "sr-sensitive": {"error_rate": 0.12, "max_hits": 10_000, "max_candidates": 512},
+    "hifi": _chained(19, 19, 1, 4, (6, 2, 26, 1), LONG_READS, LONG_READ_HITS),
+    "ont": _chained(15, 10, 2, 4, (4, 2, 24, 1), LONG_READS, LONG_READ_HITS),
+    # minimap2's scores for genomes that differ by 5, 10 or 20 %
+    "asm5": _chained(19, 19, 1, 19, (39, 3, 81, 1), CONTIGS, CONTIG_HITS),
+    "asm10": _chained(19, 19, 1, 9, (16, 2, 41, 1), CONTIGS, CONTIG_HITS),
+    "asm20": _chained(19, 10, 1, 4, (6, 2, 26, 1), CONTIGS, CONTIG_HITS),
+}
+
+
+def left_unmapped(count: int) -> str:
+    """The warning about reads that are too long for chaining."""
+    return (
+        f"{counted(count, 'read')} of more than {_native.LONGEST_CHAINED:,} bases left unmapped "
+        "(cut such sequences into pieces to map them)"
+    )

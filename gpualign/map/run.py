@@ -17,8 +17,8 @@ from gpualign.map.device.target import resident_bytes
 from gpualign.map.index import apply_index_options, index_for
 from gpualign.map.inputs import MapFiles, RecordOptions, Sample
 from gpualign.map.lanes import Lanes
-from gpualign.map.meth import check_meth, for_meth, warn_of_meth
-from gpualign.map.outputs import MapOutputs, sample_report, warn_of
+from gpualign.map.meth import warn_of_meth
+from gpualign.map.outputs import MapOutputs
 from gpualign.map.params import MapParams
 from gpualign.map.report_page import report_page, write_page
 from gpualign.map.stage import load_index
@@ -45,19 +45,16 @@ def run_map(
         UsageError, InputError, DeviceError, GpualignError: as the classes say.
     """
     records = records or RecordOptions()
-    check_meth(params, files, records)
-    records = for_meth(params, records)
-    sample = Sample(files, records, (layout or AlignmentLayout()).of(options.output), options)
+    sample = Sample(files, params, records, (layout or AlignmentLayout()).of(options.output), options)
     outputs = (*files.written, *sample.layout.indexes(options.output))
     run = RunContext(command, options, (files.reference, *files.files), outputs, ALIGNMENTS)
     warn_of_meth(params, records, run.warn)
     report = run.report
-    kind = params.long_reads, sample.layout.record_form, params.meth is not None
-    with run.opening(work_of(files.read_files, files.mate_files, *kind)) as opening, ExitStack() as stack:
+    with run.opening(work_of(files.files, params, sample.layout.record_form)) as opening, ExitStack() as stack:
         lanes = Lanes(sample, stack, opening.remote)
         if lanes.paired:
             params.check_pairs()
-        index, reads = index_for(sample, params, lanes, run.note)
+        index, reads = index_for(sample, lanes, run.note)
         index = apply_index_options(files, index, run.warn)
         report.stage("index")
         backend = opening.backend()
@@ -68,7 +65,7 @@ def run_map(
             device.call(load_index, device, index)
         lanes.inflate_by(backend.codec)
         report.stage("device")
-        unparsed = parsed_by_devices(sample, params, index)
+        unparsed = parsed_by_devices(sample, index)
         if reads is None:
             larger = _larger_batch(sample, params, memory - resident_bytes(index, memory)) if backend.on_gpu else 1
             reads = lanes.reads(
@@ -79,7 +76,7 @@ def run_map(
         run.begin_timeline(MAP_STEPS)
         large = memory >= tuning.LARGE_DEVICE and not params.long_reads
         with run.progress("read") as progress, MapOutputs(sample, lanes, index, backend.codec) as out:
-            stage = out.mapping(params, library, unparsed and lanes.remote).stage(
+            stage = out.mapping(library, unparsed and lanes.remote).stage(
                 tuning.LARGE_DEVICE_SLOTS if large else tuning.SLOTS
             )
             with closing(backend.run(items, stage)) as mapped:  # its threads wait for devices: closed before these
@@ -89,19 +86,19 @@ def run_map(
             index.check_unchanged()
             report.stage("mapping")
         report.stage("output")
-    warn_of(out, files, params, run.warn)
-    report |= sample_report(sample, out, library, index)
+    out.warn_of_reads(run.warn)
+    report |= out.report_fields(library)
     devices = report.fields.get("devices", ())
     report |= {"peak_vram_mb": max((device["peak_vram_mb"] for device in devices), default=0)}
-    fields = run.finish(out.statistics.summary(library) + duplicates_summary(out.report))
+    fields = run.finish(out.statistics.summary(library) + duplicates_summary(out.observed))
     if files.report_page is not None:
         write_page(files.report_page, report_page(fields))
 
 
-def parsed_by_devices(sample: Sample, params: MapParams, index: MinimizerIndex) -> bool:
+def parsed_by_devices(sample: Sample, index: MinimizerIndex) -> bool:
     """Whether the host needs only the reads' lengths, as devices parse, map and format them."""
-    on_host = params.long_reads or sample.files.write_reads or sample.records.copy_comments or index.alt is not None
-    return sample.layout.record_form != "paf" and not on_host
+    on_host = sample.params.long_reads or sample.files.write_reads or sample.records.copy_comments
+    return sample.layout.record_form != "paf" and index.alt is None and not on_host
 
 
 def _larger_batch(sample: Sample, params: MapParams, memory: int) -> int:

@@ -25,6 +25,7 @@ from gpualign.io.files import os_reason
 from gpualign.io.reads import Reads
 from gpualign.io.sizes import symbols_in_files
 from gpualign.map import tuning
+from gpualign.map.alignments import Alignments
 from gpualign.map.cpu import find_library
 from gpualign.map.device.kernel import make_kernel
 from gpualign.map.device.text import MapAndTextKernel, TextKernel
@@ -32,10 +33,9 @@ from gpualign.map.finished import FinishedSamples
 from gpualign.map.index import apply_index_options
 from gpualign.map.inputs import ENDINGS, MapFiles, RecordOptions, Sample
 from gpualign.map.lanes import Lanes
-from gpualign.map.meth import check_meth, for_meth, warn_of_meth
-from gpualign.map.outputs import MapOutputs, sample_report, warn_of
+from gpualign.map.meth import warn_of_meth
+from gpualign.map.outputs import MapOutputs
 from gpualign.map.params import MapParams
-from gpualign.map.records import Alignments
 from gpualign.map.report_page import write_page
 from gpualign.map.samples_page import samples_page, totals
 from gpualign.map.sheet import SheetSample, read_sheet
@@ -122,20 +122,19 @@ def run_samples(
     if params.seeding.full:
         raise UsageError("--sensitivity full chooses an index for the reads: map samples one by one")
     files = sheet.files
-    check_meth(params, files, records)
-    options, records = replace(options, output=None), for_meth(params, records)
+    options = replace(options, output=None)
     run = RunContext("map", options, (files.reference, sheet.path), (files.save_index, files.report_page))
     warn_of_meth(params, records, run.warn)
     rows, unused = read_sheet(sheet.path)
     if unused:
         run.warn(f"{sheet.path}: unknown columns: {', '.join(unused)}")
-    jobs = _jobs(rows, sheet, options, layout, records)
-    finished = FinishedSamples(sheet.resume, files.reference, params)
-    results = {job.name: kept for job in jobs if (kept := finished.load(job.name, job.sample)) is not None}
+    jobs = _jobs(rows, sheet, params, options, layout, records)
+    finished = FinishedSamples(sheet.resume, files.reference)
+    results = {job.name: fields for job in jobs if (fields := finished.load(job.name, job.sample)) is not None}
     missing = [job for job in jobs if job.name not in results]
     written = missing[0].sample.layout.record_form if missing else "paf"
     sample_files = [file for job in missing for file in job.files] or [sheet.path]
-    work = work_of(sample_files, (), params.long_reads, written, params.meth is not None)
+    work = work_of(sample_files, params, written)
     with run.opening(work) as opening, run.progress("sample", len(jobs)) as progress:
         progress.update(len(results))
         seeds = (params.seeding.k, params.seeding.w)
@@ -151,7 +150,7 @@ def run_samples(
                 results[job.name] = result.fields
                 _tell(job.name, result, run)
                 if "error" not in result.fields:
-                    finished.keep(job.name, job.sample, result.fields)
+                    finished.save(job.name, job.sample, result.fields)
                 progress.update(1)
         run.report.stage("mapping")
     _finish(run, [results[job.name] for job in jobs], len(jobs) - len(missing), files.report_page)
@@ -179,7 +178,12 @@ def _tell(name: str, result: JobResult, run: RunContext) -> None:
 
 
 def _jobs(
-    rows: list[SheetSample], sheet: SampleSheet, options: RunOptions, layout: AlignmentLayout, records: RecordOptions
+    rows: list[SheetSample],
+    sheet: SampleSheet,
+    params: MapParams,
+    options: RunOptions,
+    layout: AlignmentLayout,
+    records: RecordOptions,
 ) -> list[Job]:
     """The samples' jobs; raises UsageError if an output is an input or another output."""
     if sheet.folder is not None:
@@ -207,6 +211,7 @@ def _jobs(
                         report_page=None,
                         **{field: ending and stem + ending for field, ending in endings.items()},
                     ),
+                    params,
                     replace(
                         records,
                         read_group=row.read_groups[0] if len(row.read_groups) == 1 else None,
@@ -318,7 +323,7 @@ class SampleMapper:
                     self.index, reads, lanes.paired, self.params, threads, warnings.append, map_alone
                 )
                 with MapOutputs(sample, lanes, self.index, codec) as out:
-                    with closing(compute(items, out.mapping(self.params, library))) as mapped:
+                    with closing(compute(items, out.mapping(library))) as mapped:
                         for written, counts in mapped:
                             out.write(written, counts)
                     self.index.check_unchanged()
@@ -326,6 +331,6 @@ class SampleMapper:
             raise
         except GpualignError as error:
             return JobResult(fields | {"error": str(error), "exit_code": error.exit_code})
-        warn_of(out, sample.files, self.params, warnings.append)
+        out.warn_of_reads(warnings.append)
         seconds = {"wall_s": round(span.wall_s, 3)}
-        return JobResult(sample_report(sample, out, library, self.index) | fields | seconds, tuple(warnings))
+        return JobResult(out.report_fields(library) | fields | seconds, tuple(warnings))

@@ -17,7 +17,7 @@ from gpualign.index.minimizers import MinimizerIndex
 from gpualign.io.bgzf import packed
 from gpualign.io.reads import Reads
 from gpualign.map import tuning
-from gpualign.map.conversions import Conversions, Which, in_each_way, params_as
+from gpualign.map.alignments import Alignments, Found, Written
 from gpualign.map.cpu import map_batch, map_converted
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.kernel import make_kernel
@@ -25,11 +25,9 @@ from gpualign.map.device.target import resident_target
 from gpualign.map.device.text import MapAndTextKernel, TextBatch, TextKernel, resident_text_target
 from gpualign.map.device.text_batch import TextMapBatch
 from gpualign.map.formatter import RecordFormatter
-from gpualign.map.found import Found, Written
-from gpualign.map.meth import with_conversions
+from gpualign.map.meth import Conversions, Which, in_each_way, params_as, with_conversions
 from gpualign.map.pairs import PairModel
 from gpualign.map.params import MapParams
-from gpualign.map.records import Alignments
 from gpualign.map.statistics import MapStatistics, statistics_of, thread_seconds
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.timeline import STEPS, Seconds
@@ -82,7 +80,7 @@ class Mapping:
 
     def __init__(self, formatter: RecordFormatter, remote: bool = False, unparsed: bool = False) -> None:
         self.formatter, self._unparsed = formatter, unparsed
-        self._deflates = remote and formatter.layout.deflates_batches
+        self._deflates = remote and formatter.sample.layout.deflates_batches
         self._memory = BufferPool()
 
     def stage(self, slots: int = tuning.SLOTS) -> Stage[Reads, Mapped]:
@@ -91,7 +89,7 @@ class Mapping:
     def make_kernel(self, device: Device) -> MapAndTextKernel:
         formatter = self.formatter
         device.pinned_pool.ahead = tuning.PINNED_AHEAD
-        mapper = make_kernel(device, formatter.index, formatter.params, formatter.pairs, pinned_results=True)
+        mapper = make_kernel(device, formatter.index, formatter.sample.params, formatter.pairs, pinned_results=True)
         return MapAndTextKernel(mapper, TextKernel(device, formatter.index.reference))
 
     def on_cpu(self, reads: Reads) -> Mapped:
@@ -116,7 +114,7 @@ class Mapping:
 
     def _map_on_device(self, reads: Reads, run: Run) -> Found:
         """Map on a device. Its results are in pinned memory, which is released on return."""
-        params, pairs = self.formatter.params, self.formatter.pairs
+        params, pairs = self.formatter.sample.params, self.formatter.pairs
         paired = pairs is not None
         mapped: MapBatch | None = None
         if reads.texts and params.meth != "non-directional":  # those are mapped twice, so the host parses them
@@ -138,7 +136,7 @@ class Mapping:
 
     @STEPS.at("map")
     def map_on_cpu(self, batch: SequenceBatch) -> Alignments:
-        return map_batch(self.formatter.index, batch, self.formatter.params, self.formatter.pairs)
+        return map_batch(self.formatter.index, batch, self.formatter.sample.params, self.formatter.pairs)
 
     @STEPS.at("format")
     def _to_write(self, found: Found, lane_group: str | None) -> tuple[Found, MapStatistics]:
@@ -146,14 +144,14 @@ class Mapping:
         formatter = self.formatter
         found = formatter.postprocessed(found)
         statistics = statistics_of(found, formatter.pairs)
-        if formatter.params.meth is not None:
+        if formatter.sample.params.meth is not None:
             found, statistics = with_conversions(
-                found, statistics, formatter.index, formatter.params, formatter.options.methylation_rules
+                found, statistics, formatter.index, formatter.sample.params, formatter.sample.records.methylation_rules
             )
         primary = len(found.alignments.flag) - statistics.secondary - statistics.supplementary
         check_count("reads", len(found), primary)
-        too_long = formatter.params.too_long(found.lengths)
-        chained = formatter.params.chained_as_long(found.lengths) & ~too_long
+        too_long = formatter.sample.params.too_long(found.lengths)
+        chained = formatter.sample.params.chained_as_long(found.lengths) & ~too_long
         statistics = replace(
             statistics, long_reads=int(np.count_nonzero(chained)), too_long=int(np.count_nonzero(too_long))
         )
@@ -167,7 +165,7 @@ class Mapping:
         Raises:
             NvcompError: the device cannot deflate them.
         """
-        layout = self.formatter.layout
+        layout = self.formatter.sample.layout
         form = (layout.record_form == "bam", layout.deflates_batches)
         written: Written = run(lambda allocate: TextBatch.of(found, *form, allocate))
         check_count("records", found.count, written.count)

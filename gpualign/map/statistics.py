@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.errors import counted
-from gpualign.map.found import Found
+from gpualign.map.alignments import Found
 from gpualign.map.pairs import ORIENTATIONS, Library, PairModel
 from gpualign.records.methylation import CONTEXTS
 from gpualign.streaming.timeline import STEPS, WAIT, Seconds, StepNames

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from gpualign.engine.gpu.compiler import Variant
-from gpualign.engine.work import Kernels, Work
+from gpualign.engine.select import Kernels, Work
 from gpualign.io.sizes import longest_read, symbols_in_files
+from gpualign.map.params import MapParams
 
 #: batches in flight on a device: some compute while others finish a few slow reads, and one is copied
 SLOTS = 4
@@ -31,8 +32,6 @@ PINNED_AHEAD = 2
 
 #: threads that parse each file of pairs
 PARSERS = 4
-#: batches by which one of two pipes may be read ahead of the other, as R1 and R2 differ in length
-PAIRS_AHEAD = 4
 #: maximum threads that inflate each gzip stream for GPUs, and the number from which they are faster than one thread
 MAX_INFLATERS, MIN_INFLATERS = 8, 6
 #: samples of up to so many batches are mapped in one thread
@@ -175,19 +174,17 @@ VARIANTS: tuple[Variant, ...] = (
 KERNELS = Kernels("map", core_rate=5.7e6, compile_s=3.0, variants=VARIANTS)
 
 
-def work_of(
-    reads: Sequence[str], mates: Sequence[str], chained: bool, records: str = "paf", bisulfite: bool = False
-) -> Work:
-    """The work of mapping files of reads, by chaining or not, to records in the form "sam", "bam" or "paf"."""
-    work, longest = Work.of(KERNELS, symbols_in_files(*reads, *mates)), longest_read(reads[0])
+def work_of(reads: Sequence[str], params: MapParams, records: str = "paf") -> Work:
+    """The work of mapping files of reads to records in the form "sam", "bam" or "paf"."""
+    work, longest = Work.of(KERNELS, symbols_in_files(*reads)), longest_read(reads[0])
     writing: tuple[Variant, ...] = (
         () if records == "paf" else (("map_text", text_defines(records == "bam")), ("bgzf", {}))
     )
-    if chained:
+    if params.long_reads:
         return replace(work, modules=(("map_chains", chain_defines(True)), *(writing if records == "bam" else ())))
     if not longest:
         return replace(work, modules=())
     parsing: tuple[Variant, ...] = () if records == "paf" else (("map_fastq", {}),)
     slow_path = (("map_slow_path", slow_path_defines(False)), ("map_chains", chain_defines(False)))
-    modules = (("map", map_shape(longest).defines(bisulfite)), *slow_path, *writing, *parsing)
+    modules = (("map", map_shape(longest).defines(params.meth is not None)), *slow_path, *writing, *parsing)
     return replace(work, modules=modules)

@@ -16,7 +16,7 @@ from gpualign import _native
 from gpualign.errors import InputError
 from gpualign.io.alignment_output import AlignmentLayout
 from gpualign.io.bgzf import BgzfCodec
-from gpualign.io.output_file import folder_next_to
+from gpualign.io.paths import folder_next_to
 from gpualign.io.record_input import RecordChunk, RecordInput
 from gpualign.io.record_sorter import RecordBatch, Records, RecordSorter, TemplateNumbers, usual_memory
 from gpualign.markdup.params import Marking

@@ -64,7 +64,7 @@ def _check_same_reference(index: MinimizerIndex, reference: str, threads: int) -
     packed = load_index(reference, threads).reference if is_index(reference) else read_reference(reference)
     same = packed.names == index.reference.names and all(
         np.array_equal(getattr(packed, name), getattr(index.reference, name))
-        for name in ("contig_offsets", "words", "run_starts", "run_ends", "run_letters")
+        for name in ("contig_offsets", "words", "run_starts", "run_ends", "run_bases")
     )
     if not same:
         raise InputError("the saved index is of another reference (build it again)", reference)

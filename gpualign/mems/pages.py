@@ -81,5 +81,5 @@ def _part(reference: Reference, begin: int, end: int) -> Reference:
         words,
         clip(reference.run_starts[inside]),
         clip(reference.run_ends[inside]),
-        reference.run_letters[inside],
+        reference.run_bases[inside],
     )

@@ -10,7 +10,7 @@ from gpualign.engine.malloc_tuning import reuse_memory
 from gpualign.engine.run_context import Opening, RunContext
 from gpualign.errors import UsageError, check_count, counted
 from gpualign.io.ordered_writer import part_writer
-from gpualign.io.output_file import is_regular
+from gpualign.io.paths import is_regular
 from gpualign.io.sizes import product, symbols_in_files
 from gpualign.io.table_output import Kind
 from gpualign.mems.cpu import Search

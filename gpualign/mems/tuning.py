@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gpualign.engine.gpu.compiler import Variant
-from gpualign.engine.work import Kernels, Work
+from gpualign.engine.select import Kernels, Work
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from gpualign.engine.select import open_backend
-from gpualign.engine.work import mean_cells
 from gpualign.errors import proteins_want
 from gpualign.io import table
 from gpualign.io.in_memory import Sequences, as_batch, checked_indices, run_options
@@ -20,7 +19,7 @@ from gpualign.pairwise.bounded_gaps.params import GapsParams
 from gpualign.pairwise.pair_inputs import PairInputs, PairSelection, inputs_of
 from gpualign.pairwise.params import PairwiseParams, take_params
 from gpualign.pairwise.run import align_all, make_problem
-from gpualign.pairwise.tuning import work_of
+from gpualign.pairwise.tuning import mean_cells, work_of
 from gpualign.report import OnProgress, Progress
 from gpualign.sequences.encoded import EncodedSequences, encode
 from gpualign.sequences.matrices import Scoring

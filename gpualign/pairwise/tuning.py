@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gpualign.engine.gpu.compiler import Variant
-from gpualign.engine.work import Kernels, Work
+from gpualign.engine.select import Kernels, Work
+from gpualign.sequences.encoded import EncodedSequences
 
 
 @dataclass(frozen=True)
@@ -118,3 +119,8 @@ KERNELS = Kernels("pairwise", core_rate=2.5e9, compile_s=2.5, variants=VARIANTS)
 def work_of(cells: float | None, affine: bool, traced: bool) -> Work:
     """``traced``: alignments, not just scores."""
     return Work.of(KERNELS, cells, KERNELS.core_rate * (1 if affine else 3) / (2 if traced else 1))
+
+
+def mean_cells(queries: EncodedSequences, targets: EncodedSequences) -> float:
+    """Cells of a pair of sequences of mean length."""
+    return len(queries.codes) / max(1, len(queries)) * len(targets.codes) / max(1, len(targets))

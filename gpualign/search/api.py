@@ -8,8 +8,7 @@ from typing import cast
 
 import numpy as np
 
-from gpualign.engine.select import open_backend
-from gpualign.engine.work import Work
+from gpualign.engine.select import Work, open_backend
 from gpualign.errors import proteins_want
 from gpualign.io.in_memory import Sequences, is_path, is_text, parts_of, run_options, symbols_in
 from gpualign.report import OnProgress, Progress

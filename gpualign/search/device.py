@@ -52,13 +52,13 @@ class SearchKernel:
         self._functions = {name: device.function("search", f"search_{name}") for name in ("words", "narrow", "wide")}
 
     def submit(self, slot: Slot, item: DeviceSearch) -> None:
-        self._launch(slot, item, self._room(item))
+        self._launch(slot, item, self._capacity(item))
 
     def collect(self, slot: Slot, item: DeviceSearch) -> NDArray[np.uint64] | None:
         count = int(slot.pinned("count", 1, np.uint64)[0])
-        if count > tuning.MOST_EVENTS:
+        if count > tuning.MAX_EVENTS:
             return None
-        if count > self._room(item):  # now it is known how many there are
+        if count > self._capacity(item):  # now it is known how many there are
             self._launch(slot, item, count)
             slot.finish()
         if count > tuning.FIRST_EVENTS:
@@ -67,15 +67,15 @@ class SearchKernel:
         events: NDArray[np.uint64] = slot.pinned("events", count, np.uint64).copy()
         return events
 
-    def _room(self, item: DeviceSearch) -> int:
-        return max(tuning.LEAST_ROOM, int(tuning.ROOM_PER_BASE * item.bases))
+    def _capacity(self, item: DeviceSearch) -> int:
+        return max(tuning.MIN_EVENTS, int(tuning.EVENTS_PER_BASE * item.bases))
 
-    def _launch(self, slot: Slot, item: DeviceSearch, room: int) -> None:
+    def _launch(self, slot: Slot, item: DeviceSearch, capacity: int) -> None:
         """Enqueue the kernels, with space for so many events."""
         tables, table = self._tables(item.patterns)
         text = slot.upload("text", item.words)
-        arrays: dict[str, Any] = {"table": table, "text": int(text), "bases": item.bases, "room": room}
-        arrays |= {"events": int(slot.device_array("events", room * _EVENT_BYTES, zeroed=True))}
+        arrays: dict[str, Any] = {"table": table, "text": int(text), "bases": item.bases, "capacity": capacity}
+        arrays |= {"events": int(slot.device_array("events", capacity * _EVENT_BYTES, zeroed=True))}
         arrays |= {"count": int(slot.clear("count", 8)), "columns": tuning.DENSE_COLUMNS}
         if item.patterns.native.bases:
             blocks = min(tuning.WORD_BLOCKS, -(-item.bases // tuning.WORD_TILE))
@@ -89,7 +89,7 @@ class SearchKernel:
             blocks = -(-warps // (tuning.DENSE_THREADS // 32))
             slot.launch(self._functions[name], blocks, tuning.DENSE_THREADS, launch)
         slot.download("count", 1, np.uint64)
-        slot.download("events", min(room, tuning.FIRST_EVENTS), np.uint64)
+        slot.download("events", min(capacity, tuning.FIRST_EVENTS), np.uint64)
 
     def _tables(self, patterns: Patterns) -> tuple[dict[str, tuple[int, int]], np.void]:
         """Addresses and numbers of the patterns without seeds, and the struct of the table of seeds."""

@@ -10,8 +10,8 @@ from typing import Any
 
 from gpualign.engine.malloc_tuning import reuse_memory
 from gpualign.engine.run_context import RunContext
+from gpualign.engine.select import Work
 from gpualign.engine.stage import Backend
-from gpualign.engine.work import Work
 from gpualign.errors import UsageError, counted, proteins_want
 from gpualign.io.output_file import open_output
 from gpualign.io.sizes import symbols_in_files

@@ -203,7 +203,7 @@ def _cut(reference: Reference, begin: int, end: int) -> Reference:
     starts = np.maximum(reference.run_starts[lower:upper], begin).astype(np.int64) - base
     ends = np.minimum(reference.run_ends[lower:upper], end).astype(np.int64) - base
     offsets = np.array([0, end - base], np.int64)
-    letters = np.ascontiguousarray(reference.run_letters[lower:upper])
+    letters = np.ascontiguousarray(reference.run_bases[lower:upper])
     return Reference(["part"], offsets, words, starts.astype(np.uint32), ends.astype(np.uint32), letters)
 
 
@@ -277,7 +277,7 @@ def _text_of(params: SearchParams, pieces: Pieces, offsets: NDArray[np.int64]) -
         return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
     if len(offsets) > 1:
         whole = packed_pieces([""], offsets[[0, -1]], pieces)
-        if not _AMBIGUITY_CODES.issuperset(whole.run_letters.tobytes()):
+        if not _AMBIGUITY_CODES.issuperset(whole.run_bases.tobytes()):
             checked_nucleotides(np.concatenate(pieces), offsets)  # which says what is wrong
         return whole
     return Reference(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpualign.engine.work import Kernels
+from gpualign.engine.select import Kernels
 
 #: threads of a block, bases that a block looks up at once, and blocks of a launch
 WORD_THREADS, WORD_TILE, WORD_BLOCKS = 256, 1 << 14, 1 << 13
@@ -12,7 +12,7 @@ DENSE_THREADS, DENSE_COLUMNS = 128, 1 << 12
 FIRST_EVENTS = 1 << 16
 #: space for events: at least so many, and so many a base; where there are more, the kernels run again with space for
 #: all of them, up to a GiB
-LEAST_ROOM, ROOM_PER_BASE, MOST_EVENTS = 1 << 20, 0.25, 1 << 27
+MIN_EVENTS, EVENTS_PER_BASE, MAX_EVENTS = 1 << 20, 0.25, 1 << 27
 
 #: a core's rate is of bases
 KERNELS = Kernels("search", core_rate=3e8, compile_s=1.5, variants=(("search", {}),))

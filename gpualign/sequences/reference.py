@@ -22,7 +22,7 @@ class Reference:
         contig_offsets: int64 (contigs + 1,), positions of the contigs in the packed sequence.
         words: uint64 (bases // 32 + 2,), base i in bits 2 * (i % 32) of word i // 32; A, C, G, T = 0, 1, 2, 3.
         run_starts, run_ends: uint32 (runs,), half-open intervals of one character that is not A, C, G or T.
-        run_letters: uint8 (runs,), that character; the packed bases under a run are A.
+        run_bases: uint8 (runs,), that character; the packed bases under a run are A.
     """
 
     sent_once: ClassVar[bool] = True  # to a cluster's workers, apart from the items that hold it
@@ -31,7 +31,7 @@ class Reference:
     words: NDArray[np.uint64]
     run_starts: NDArray[np.uint32]
     run_ends: NDArray[np.uint32]
-    run_letters: NDArray[np.uint8]
+    run_bases: NDArray[np.uint8]
 
     @cached_property
     def shown_names(self) -> list[str]:
@@ -55,9 +55,7 @@ class Reference:
     @cached_property
     def native(self) -> _native.ReferenceArrays:
         """The checked native view; raises ValueError where the arrays cannot be a reference."""
-        return _native.ReferenceArrays(
-            self.words, self.contig_offsets, self.run_starts, self.run_ends, self.run_letters
-        )
+        return _native.ReferenceArrays(self.words, self.contig_offsets, self.run_starts, self.run_ends, self.run_bases)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # without the native view, which each process makes for itself
@@ -74,9 +72,9 @@ class Reference:
 
     def acgt_mask(self) -> NDArray[np.uint32]:
         """uint32 (bases // 32 + 2,): bit i % 32 of word i // 32 is set where base i is A, C, G or T."""
-        known = np.empty(self.mask_words, np.uint32)
-        _native.fill_known_bits(self.native, 0, known)
-        return known
+        mask = np.empty(self.mask_words, np.uint32)
+        _native.fill_acgt_mask(self.native, 0, mask)
+        return mask
 
 
 def _as_text(name: str) -> str:

@@ -6,13 +6,31 @@ With more it uses threads: the native code releases the GIL, so nothing has to b
 
 from __future__ import annotations
 
+import gc
+import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TypeVar
+from typing import Any, TypeVar
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+
+
+class _Thread(threading.local):
+    """``collecting``: the garbage collector is at work in this thread."""
+
+    collecting = False
+
+
+_THREAD = _Thread()
+
+
+def _note_collection(phase: str, _: Any) -> None:
+    _THREAD.collecting = phase == "start"
+
+
+gc.callbacks.append(_note_collection)
 
 
 def run_ordered(
@@ -22,6 +40,9 @@ def run_ordered(
 
     An exception from ``items`` or ``work`` reaches the caller at its item's turn, and later items are dropped. Then
     ``stop`` is called, so that it can cut long work short.
+
+    Closing the generator waits for the items in flight. The garbage collector, which may free it in any thread, waits
+    for nothing: that thread may be a worker, or hold a lock that one needs to begin, to compute or to end.
     """
     if workers <= 1:
         yield from map(work, items)
@@ -40,4 +61,4 @@ def run_ordered(
             stop()
         raise
     finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+        pool.shutdown(wait=not _THREAD.collecting, cancel_futures=True)

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from gpualign.engine.select import open_backend
-from gpualign.engine.work import Work
+from gpualign.engine.select import Work, open_backend
 from gpualign.errors import UsageError, counted
 from gpualign.io.in_memory import Sequences, as_batch, checked_indices, packed, run_options
 from gpualign.report import OnProgress, Progress

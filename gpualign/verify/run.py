@@ -16,8 +16,8 @@ import numpy as np
 from gpualign import _native
 from gpualign.engine.malloc_tuning import reuse_memory
 from gpualign.engine.run_context import RunContext
+from gpualign.engine.select import Work
 from gpualign.engine.stage import Backend, Run, Stage
-from gpualign.engine.work import Work
 from gpualign.errors import InputError, UsageError, counted, shown_input, shown_inputs
 from gpualign.io.chunks import read_batches
 from gpualign.io.files import open_together

@@ -14,7 +14,7 @@ from gpualign.engine.stage import Stage
 from gpualign.errors import DeviceError
 from gpualign.lcs.cpu import ScoredBatch, score_on_cpu
 from gpualign.lcs.query import encode_query
-from gpualign.map.records import Alignments
+from gpualign.map.alignments import Alignments
 from gpualign.sequences.batch import SequenceBatch
 from tests.helpers.fake_cuda import FakeDriver
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from gpualign import _native
 from gpualign.index.minimizers import IndexParams, MinimizerIndex, build_index
-from gpualign.map.chaining import LONG_READS, Chaining
+from gpualign.map.params import LONG_READS, Chaining
 from gpualign.sequences.batch import join_bytes
 from tests.helpers.sam import cigar_text
 from tests.helpers.sequences import make_reference

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from gpualign.engine.gpu.device import Device
 from gpualign.engine.gpu.runner import run_on_devices
 from gpualign.index.minimizers import MinimizerIndex
-from gpualign.map.conversions import conversions_of
 from gpualign.map.cpu import map_batch
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.kernel import MapKernel
+from gpualign.map.meth import conversions_of
 from gpualign.map.pairs import PairModel
 from gpualign.map.params import MapParams
 from gpualign.sequences.batch import SequenceBatch

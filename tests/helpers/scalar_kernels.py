@@ -11,16 +11,16 @@ from gpualign import _native
 from gpualign.engine.gpu.abi import struct
 from gpualign.engine.gpu.device_arrays import Computed
 from gpualign.index.minimizers import MinimizerIndex
-from gpualign.map.conversions import conversions_of
+from gpualign.map.alignments import Alignments
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.chains import COUNTERS, ArenaSizes, chain_batch_of, chain_launch, chain_rules, used_items
 from gpualign.map.device.kernel import Workspace, batch_of, edit_limits, rules_of
 from gpualign.map.device.slow_path import SlowPath, all_templates
 from gpualign.map.device.target import index_arrays, is_packed, padded_mask, target_of
 from gpualign.map.device.text import TextBatch, text_arrays, text_target
+from gpualign.map.meth import conversions_of
 from gpualign.map.pairs import PairModel
 from gpualign.map.params import MapParams
-from gpualign.map.records import Alignments
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.reference import Reference
 from tests.helpers import native

@@ -76,7 +76,7 @@ def test_arrays_at_odd_addresses() -> None:
         reference.contig_offsets,
         reference.run_starts,
         reference.run_ends,
-        reference.run_letters,
+        reference.run_bases,
     ]
     moved = _native.ReferenceArrays(*map(misaligned, arrays))
     assert _native.reference_sequence(moved, 0, 18) == b"ACGTNNACGTTGCATTTT"

@@ -39,7 +39,7 @@ def names(chunk: bytes) -> list[str]:
 
 @pytest.fixture
 def bam(tmp_path: Path) -> Path:
-    """600 templates of two records, some of which are longer than a block, or than the room before a piece."""
+    """600 templates of two records, some of which are longer than a block, or than the headroom of a piece."""
     rng, path = np.random.default_rng(5), tmp_path / "a.bam"
     header = {"SQ": [{"SN": f"c{i}", "LN": 1 << 20} for i in range(3)]}
     with pysam.AlignmentFile(str(path), "wb", header=header) as out:

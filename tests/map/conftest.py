@@ -17,6 +17,7 @@ from gpualign.engine.gpu import compiler, compression
 from gpualign.engine.gpu import device as device_module
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.map import tuning
+from gpualign.map.alignments import Found, Written
 from gpualign.map.device import target
 from gpualign.map.device import text as device_text_module
 from gpualign.map.device.fastq import KERNELS as FASTQ_KERNELS
@@ -25,7 +26,6 @@ from gpualign.map.device.slow_path import KERNELS as SLOW_PATH_KERNELS
 from gpualign.map.device.text import TextBatch
 from gpualign.map.device.text_batch import TextMapBatch, TextMapKernel
 from gpualign.map.formatter import RecordFormatter
-from gpualign.map.found import Found, Written
 from tests.helpers import native as native_tests
 from tests.helpers.fake_cuda import FakeDriver
 from tests.helpers.files import Record, write_fasta, write_fastq
@@ -158,7 +158,7 @@ def device_writes_too(monkeypatch: pytest.MonkeyPatch) -> None:
     def both(self: RecordFormatter, found: Found) -> Written:
         written = of_host(self, found)
         if self.for_device(found):
-            bam = self.layout.record_form == "bam"
+            bam = self.sample.layout.record_form == "bam"
             item = TextBatch.of(replace(found, batch=found.columns(), text=None), bam, deflate=False)
             text, count = text_in_scalar_code(self.index.reference, item)
             assert text == written.records.tobytes()

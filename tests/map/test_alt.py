@@ -12,7 +12,7 @@ import pysam
 import pytest
 
 from gpualign.errors import InputError
-from gpualign.map.alt import alt_contigs
+from gpualign.map.index import alt_contigs
 from tests.helpers.files import write_fasta, write_fastq
 from tests.helpers.sam import records, tags
 from tests.helpers.sequences import random_genome, reverse_complement

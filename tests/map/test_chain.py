@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpualign.map.chaining import LONG_READS, Chaining
+from gpualign.map.params import LONG_READS, Chaining
 from tests.helpers import native as native_tests
 from tests.helpers.sequences import make_reference
 

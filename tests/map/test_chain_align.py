@@ -7,7 +7,7 @@ from dataclasses import replace
 import parasail
 import pytest
 
-from gpualign.map.chaining import LONG_READS, Chaining
+from gpualign.map.params import LONG_READS, Chaining
 from tests.helpers.long_read_cases import (
     ONT_SCORES,
     SHORT_SCORES,

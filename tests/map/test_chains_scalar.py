@@ -7,10 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gpualign.map.chaining import LONG_READS
 from gpualign.map.cpu import map_batch
 from gpualign.map.device.batch import MapBatch
-from gpualign.map.params import MapParams
+from gpualign.map.params import LONG_READS, MapParams
 from tests.helpers.long_read_cases import index_of
 from tests.helpers.scalar_kernels import map_chains_scalar
 from tests.helpers.sequences import batch_of, random_genome, reverse_complement, with_errors

@@ -18,12 +18,11 @@ from gpualign.engine.gpu import nvcomp
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.device import Device, DeviceInfo, DeviceMemoryExceeded
 from gpualign.errors import DeviceError
+from gpualign.map.alignments import Alignments, Found
 from gpualign.map.device import text as device_text
 from gpualign.map.device import text_check
 from gpualign.map.device.text import TextBatch, TextKernel
-from gpualign.map.found import Found
 from gpualign.map.inputs import RecordOptions, TagOptions
-from gpualign.map.records import Alignments
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.reference import Reference
 from tests.helpers.fake_cuda import FakeDriver

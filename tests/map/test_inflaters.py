@@ -11,6 +11,7 @@ import pytest
 from gpualign.io.alignment_output import AlignmentLayout
 from gpualign.map.inputs import MapFiles, RecordOptions, Sample
 from gpualign.map.lanes import Lanes
+from gpualign.map.params import MapParams
 from gpualign.params import RunOptions
 
 
@@ -43,7 +44,7 @@ def test_threads_of_a_file(
         path.write_bytes(gzip.compress(b"@a\nACGT\n+\nFFFF\n"))
     (tmp_path / "ref.fa").write_text(">a\nACGT\n")
     files = MapFiles(str(tmp_path / "ref.fa"), str(paths[0]), str(paths[1]) if paired else None)
-    sample = Sample(files, RecordOptions(), AlignmentLayout(), RunOptions(threads=threads))
+    sample = Sample(files, MapParams(), RecordOptions(), AlignmentLayout(), RunOptions(threads=threads))
     with ExitStack() as stack:
         lanes = Lanes(sample, stack)
         assert len(list(lanes.reads(1 << 20, unparsed=unparsed))) == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pysam
 import pytest
 
+import gpualign
 from tests.helpers.sequences import random_genome, reverse_complement, with_errors
 from tests.reference.alignment import replay
 
@@ -135,6 +137,10 @@ def test_a_read_too_long_for_chaining_is_left_unmapped_with_a_warning(
     why = "1 read of more than 16,777,215 bases left unmapped (cut such sequences into pieces to map them)"
     assert message.count("warning: 1 read of more than") == (2 if preset == "sr" else 1)
     assert f"gpualign map: warning: {why}\n" in message
+    mapper = gpualign.Mapper(reference, preset)
+    for reads in (long, "N" * 16_777_216):  # a file, and a single read
+        with pytest.warns(UserWarning, match=re.escape(why)):
+            mapper.map(reads)
 
 
 def _records(sam: bytes) -> list[bytes]:

@@ -18,10 +18,10 @@ from gpualign.index.minimizers import MinimizerIndex, build_index
 from gpualign.index.run import choose_index_params
 from gpualign.io.in_memory import as_batch, packed
 from gpualign.io.reads import Reads
+from gpualign.map.api_inputs import batch_of
 from gpualign.map.cpu import map_batch
 from gpualign.map.pairs import Library, PairModel, estimate_pairs
 from gpualign.map.params import MapParams
-from gpualign.map.read_objects import batch_of
 from tests.helpers.files import write_fasta, write_fastq
 from tests.helpers.libraries import FACTS, READ, TESTED, Maker, Pair
 from tests.helpers.sam import records, tags, without_program

@@ -149,7 +149,7 @@ class Slot:
         self, parts: int, count: int, strips: int, scheme: None, ticket: int, borders: int, *rest: int
     ) -> None:
         _, directions, scores = rest
-        records = self.memory.at(parts, int(count) * long.TABLE_PART.itemsize // 4).copy().view(long.TABLE_PART)
+        records = self.memory.at(parts, int(count) * long.DP_TILE.itemsize // 4).copy().view(long.DP_TILE)
         self.walked = [(part, self._table(part)) for part in records]
         first_strip = borders_at = directions_at = 0
         for number, (part, table) in enumerate(self.walked):

@@ -37,14 +37,16 @@ def test_the_self_test(kernels: dict[str, Emulated]) -> None:
     assert all(kernel.calls for kernel in kernels.values())
 
 
-@pytest.mark.parametrize(("room", "most"), [(tuning.LEAST_ROOM, tuning.MOST_EVENTS), (2, tuning.MOST_EVENTS), (2, 3)])
+@pytest.mark.parametrize(
+    ("minimum", "maximum"), [(tuning.MIN_EVENTS, tuning.MAX_EVENTS), (2, tuning.MAX_EVENTS), (2, 3)]
+)
 def test_the_command_writes_the_same(
-    cli, kernels, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room: int, most: int
+    cli, kernels, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, minimum: int, maximum: int
 ) -> None:
-    """Also where there is no room for what the kernels find, so that they run again, or the CPU looks for itself."""
-    monkeypatch.setattr(tuning, "LEAST_ROOM", room)
-    monkeypatch.setattr(tuning, "MOST_EVENTS", most)
-    monkeypatch.setattr(tuning, "ROOM_PER_BASE", 0.0)
+    """Also where there is too little space for events, so that the kernels run again, or the CPU searches."""
+    monkeypatch.setattr(tuning, "MIN_EVENTS", minimum)
+    monkeypatch.setattr(tuning, "MAX_EVENTS", maximum)
+    monkeypatch.setattr(tuning, "EVENTS_PER_BASE", 0.0)
     monkeypatch.setattr(tuning, "FIRST_EVENTS", 5)
     rng = random.Random(4)
     texts = ["".join(rng.choices("ACGT", k=size)) for size in (5000, 0, 3, 700, 40)]
@@ -118,4 +120,4 @@ def test_room_for_whole_reads_of_nanopores(cli, kernels, tmp_path: Path, monkeyp
     found = same_rows(cli, write_fasta(tmp_path / "c.fa", codes), write_fasta(tmp_path / "t.fa", texts), "-k", "6")
     assert len(found) > 12
     assert [bases for _, bases in sizes] == [sum(map(len, texts))]
-    assert all(0 < events < tuning.ROOM_PER_BASE * bases / 10 for events, bases in sizes)
+    assert all(0 < events < tuning.EVENTS_PER_BASE * bases / 10 for events, bases in sizes)

@@ -70,7 +70,7 @@ GPUALIGN_HD int64_t information_of_repeat(const Bases& bases, int32_t begin, int
     return telling_bases(bases, begin, end, int32_t((enough + kEach - 1) / kEach)) * kEach;
 }
 
-// The lower of a quality and what the bases of a bisulfite read allow: converted, most of a genome's simple stretches
+// The lower of a quality and what the bases of a bisulfite read allow: converted, most of a genome's simple repeats
 // are alike.
 template <class Bases>
 GPUALIGN_HD_CALL uint8_t quality_of_converted(const Bases& bases, int32_t length, uint8_t quality) {

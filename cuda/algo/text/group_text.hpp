@@ -151,7 +151,7 @@ private:
             if (target_.run_ends[first + half] <= at) first += half + 1, count -= half + 1;
             else count = half;
         }
-        return char(target_.run_letters[first]);
+        return char(target_.run_bases[first]);
     }
 
     const Group& group_;

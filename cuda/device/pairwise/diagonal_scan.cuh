@@ -6,7 +6,7 @@
 // later. Warps take strips in order (pair by pair, from left to right) and each waits only for the one before, which
 // has already begun, so there is always one that can go on. One long pair keeps the whole device busy, and so does a
 // list of shorter ones. DScan keeps four bits a cell, 256 bytes a step and warp, for the traceback; TiledDScan scores
-// only and keeps nothing but the borders in use: linear memory. Its alignments are in device/pairwise/table_part.cuh.
+// only and keeps nothing but the borders in use: linear memory. Its alignments are in device/pairwise/dp_tile.cuh.
 #pragma once
 #include "algo/pairwise/nw.hpp"
 #include "device/pairwise/half_strip.cuh"
@@ -79,7 +79,7 @@ struct WholePair {
 };
 
 // One strip. `left` and `right` hold H' and E' of a border by row (right: what this strip writes). Inside a table (see
-// BorderedPart) the rows begin below `around.top`, the first strip has a `left`, and around.keep_row(...) sees each
+// BorderedTile) the rows begin below `around.top`, the first strip has a `left`, and around.keep_row(...) sees each
 // lane's rows. In one piece: a step's values go from lane to lane in registers, and any part of it would take nearly
 // all of them.
 template <class Ends, bool Affine, bool Keep, class Around, class Columns>

@@ -6,9 +6,8 @@ import atexit
 import os
 import threading
 
-from gpualign.engine.select import open_backend
+from gpualign.engine.select import Work, open_backend
 from gpualign.engine.stage import Backend
-from gpualign.engine.work import Work
 from gpualign.params import RunOptions
 
 #: seconds of a core's work that are worth a call to an open device

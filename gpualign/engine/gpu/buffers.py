@@ -23,25 +23,49 @@ from gpualign.streaming.timeline import STEPS, WAIT
 _ALIGNMENT = 256
 
 
+class _Arrays(dict[str, tuple[Any, int]]):
+    """Device arrays and their sizes, by name.
+
+    Attributes:
+        held: bytes of all of them. Every batch asks for it many times, so it is not summed again.
+    """
+
+    held = 0
+
+    def __setitem__(self, key: str, array: tuple[Any, int]) -> None:
+        assert key not in self
+        super().__setitem__(key, array)
+        self.held += array[1]
+
+    def take(self, key: str) -> tuple[Any, int]:
+        """The array, which is no longer here."""
+        array = self.pop(key)
+        self.held -= array[1]
+        return array
+
+    def free(self, device: Device) -> None:
+        """Free all of them."""
+        while self:
+            device.free(*self.take(next(iter(self))))
+
+
 class Scratch:
     """Device arrays that slots use in turn, and that hold nothing between two turns (:meth:`Slot.using`)."""
 
     def __init__(self, device: Device) -> None:
         self._device = device
-        self.arrays: dict[str, tuple[Any, int]] = {}
+        self.arrays = _Arrays()
         self.event = device.cuda.event()
         device.scratch.append(self)
 
     @property
     def held(self) -> int:
         """Bytes of device memory."""
-        return sum(size for _, size in self.arrays.values())
+        return self.arrays.held
 
     def free(self) -> None:
         """Free the arrays, for good."""
-        for pointer, size in self.arrays.values():
-            self._device.free(pointer, size)
-        self.arrays.clear()
+        self.arrays.free(self._device)
         self._device.scratch.remove(self)
 
 
@@ -59,7 +83,7 @@ class Slot:
         self.stream = device.cuda.stream(device.bell)
         device.streams.append(self.stream)
         self._pinned: dict[str, NDArray[np.uint8]] = {}
-        self._arrays: dict[str, tuple[Any, int]] = {}
+        self._arrays = _Arrays()
         self._scratch: Scratch | None = None
         self._owners: dict[str, object] = {}
         self._marks: list[tuple[str, str]] = []
@@ -124,30 +148,29 @@ class Slot:
             self.stream.record(scratch.event)
             self._scratch = before
 
-    def _grown(self, arrays: dict[str, tuple[Any, int]], key: str, nbytes: int) -> tuple[Any, int]:
+    def _grown(self, arrays: _Arrays, key: str, nbytes: int) -> tuple[Any, int]:
         """The array ``key``, and its size if it is new, else 0."""
         pointer, size = arrays.get(key, (None, 0))
         if pointer is not None and size >= nbytes:
             return pointer, 0
         if pointer is not None:
-            self.device.retire(pointer, size)
-            del arrays[key]
+            self.device.retire(*arrays.take(key))
         arrays[key] = self._allocate(self.device.allocate, nbytes, 2 * size)
         return arrays[key]
 
     @property
     def held(self) -> int:
         """Bytes of device memory."""
-        return sum(size for _, size in self._arrays.values())
+        return self._arrays.held
 
     def retire(self, key: str) -> None:
         """Free the device array ``key`` as soon as its memory is needed."""
         if key in self._arrays:
-            self.device.retire(*self._arrays.pop(key))
+            self.device.retire(*self._arrays.take(key))
 
     def detach(self, key: str) -> tuple[Any, int]:
         """Take the device array ``key`` and its size from the slot."""
-        return self._arrays.pop(key)
+        return self._arrays.take(key)
 
     def attach(self, key: str, array: tuple[Any, int]) -> None:
         """Make a detached device array this slot's array ``key``, which it must lack."""
@@ -299,9 +322,7 @@ class Slot:
     def release(self) -> None:
         """Free the buffers; they grow again on demand."""
         self.wait()
-        for pointer, size in self._arrays.values():
-            self.device.free(pointer, size)
-        self._arrays.clear()
+        self._arrays.free(self.device)
         self._owners.clear()
         self._pinned.clear()
 

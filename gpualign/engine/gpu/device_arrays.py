@@ -152,7 +152,7 @@ class DeviceText(DeviceArrays):
         native = reference.native
 
         def fill_mask(start: int, buffer: NDArray[np.uint8]) -> None:
-            _native.fill_known_bits(native, start // 4, buffer.view(np.uint32))
+            _native.fill_acgt_mask(native, start // 4, buffer.view(np.uint32))
 
         mask = Computed(4 * reference.mask_words, fill_mask)
         super().__init__(device, reference.words, mask, padding=4 * PAD_WORDS, beyond=beyond)

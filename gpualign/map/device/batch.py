@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.map import tuning
-from gpualign.map.conversions import Conversions, Which
+from gpualign.map.alignments import Alignments
+from gpualign.map.meth import Conversions, Which
 from gpualign.map.pairs import PairModel
-from gpualign.map.records import Alignments
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.pinned import Allocate, no_pinned, pinned_or_pageable
 from gpualign.streaming.timeline import STEPS

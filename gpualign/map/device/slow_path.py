@@ -16,7 +16,6 @@ from gpualign import _native
 from gpualign.engine.gpu.abi import changed, filled, struct
 from gpualign.index.minimizers import MinimizerIndex
 from gpualign.map import tuning
-from gpualign.map.chaining import LONG_READ_HITS, LONG_READS
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.chains import (
     ALIGN_COUNTERS,
@@ -29,7 +28,7 @@ from gpualign.map.device.chains import (
     chain_launch,
     used_items,
 )
-from gpualign.map.params import MapParams
+from gpualign.map.params import LONG_READ_HITS, LONG_READS, MapParams
 
 #: initial items of each arena, per base and per read of a batch, if one read in fifty takes the slow path
 _ARENA_ITEMS: Mapping[str, tuple[float, float]] = {

@@ -18,10 +18,10 @@ from gpualign.engine.gpu.device import Device, DeviceMemoryExceeded
 from gpualign.engine.gpu.device_arrays import DeviceArrays
 from gpualign.engine.gpu.nvcomp import load_nvcomp
 from gpualign.map import tuning
+from gpualign.map.alignments import Found, Written
 from gpualign.map.device.fastq import kept_reads
 from gpualign.map.device.target import resident_text
 from gpualign.map.device.text_batch import TextMapBatch, TextMapKernel
-from gpualign.map.found import Found, Written
 from gpualign.sequences.reference import Reference
 from gpualign.streaming.pinned import Allocate, no_pinned
 from gpualign.streaming.timeline import STEPS
@@ -271,13 +271,13 @@ def resident_text_target(device: Device, reference: Reference) -> np.void:
 def text_arrays(reference: Reference) -> tuple[NDArray[Any], ...]:
     return (
         reference.contig_offsets,
-        *(reference.run_starts, reference.run_ends, reference.run_letters),
+        *(reference.run_starts, reference.run_ends, reference.run_bases),
         *reference.shown_name_bytes,
     )
 
 
 def text_target(reference: Reference, words: int, mask: int, *arrays: int) -> np.void:
-    contig_offsets, run_starts, run_ends, run_letters, names, name_offsets = arrays
+    contig_offsets, run_starts, run_ends, run_bases, names, name_offsets = arrays
     return filled(
         "TextTarget",
         words=words,
@@ -285,7 +285,7 @@ def text_target(reference: Reference, words: int, mask: int, *arrays: int) -> np
         contig_offsets=contig_offsets,
         run_starts=run_starts,
         run_ends=run_ends,
-        run_letters=run_letters,
+        run_bases=run_bases,
         runs=len(reference.run_starts),
         names=filled("ContigColumns", names=names, offsets=name_offsets),
     )

@@ -10,9 +10,9 @@ import numpy as np
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.io.reads import Reads
 from gpualign.map import tuning
-from gpualign.map.conversions import conversions_of
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.fastq import READS, StagedText, kept_reads
+from gpualign.map.meth import conversions_of
 from gpualign.streaming.pinned import Allocate, no_pinned
 from gpualign.streaming.timeline import STEPS
 

@@ -14,10 +14,9 @@ from gpualign.engine.gpu.device import Device
 from gpualign.engine.gpu.runner import run_alone
 from gpualign.errors import DeviceError
 from gpualign.map import tuning
+from gpualign.map.alignments import Alignments, Found
 from gpualign.map.device.text import TextBatch, TextKernel
-from gpualign.map.found import Found
 from gpualign.map.inputs import RecordOptions
-from gpualign.map.records import Alignments
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.reference import Reference
 

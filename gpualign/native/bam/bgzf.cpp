@@ -84,13 +84,13 @@ struct IsalLibrary {
         return to_numpy(std::move(out));
     }
 
-    auto inflate(Input<uint8_t> blocks, size_t room) const {
+    auto inflate(Input<uint8_t> blocks, size_t headroom) const {
         Text out;
         {
             nb::gil_scoped_release release;
             const size_t content = bgzf::Contents::of(blocks.data(), blocks.size()).bytes;
-            out.reserve(room + content + 1);
-            out.extend(room);
+            out.reserve(headroom + content + 1);
+            out.extend(headroom);
             bgzf::inflate(isal, blocks.data(), blocks.size(), reinterpret_cast<uint8_t*>(out.extend(0)), content + 1);
             out.extend(content);
         }
@@ -259,7 +259,7 @@ void bind_bgzf(nb::module_& m) {
         .def("compress", &IsalLibrary::compress, nb::arg("content"), "The blocks of a text.")
         .def("compress_all", &IsalLibrary::compress_all, nb::arg("contents"), nb::arg("sizes"),
             "The blocks of texts of these sizes, one after the other; no block has some of two.")
-        .def("inflate", &IsalLibrary::inflate, nb::arg("blocks"), nb::arg("room"),
+        .def("inflate", &IsalLibrary::inflate, nb::arg("blocks"), nb::arg("headroom"),
             "The text of whole blocks, after so many bytes of any content. Raises ValueError where they are damaged.")
         .def("inflate_into", &IsalLibrary::inflate_into, nb::arg("blocks"), nb::arg("text"),
             "Writes the text of whole blocks to memory of at least a byte more. Raises ValueError where they are "

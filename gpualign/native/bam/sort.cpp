@@ -152,14 +152,17 @@ public:
     explicit KeptBatches(int order) : batches_(RecordOrder(order)), samples_(order) {}
 
     void add(Input<uint8_t> records, Input<uint64_t> keys, uint64_t first_number, uint64_t first_template) {
-        if (by_name(batches_.order())) first_number = 0;
-        add_to(batches_, records.data(), records.size(), keys.data(), keys.size(), first_number, first_template);
-        const auto* sorted = reinterpret_cast<const SortKey*>(keys.data());
-        sample_keys(sorted, keys.size() / kWords, records.data(), records.size(), kApart,
-            [&](const SortKey& key, const uint8_t* record, uint64_t bytes) {
-                samples_.add({key.high, key.low + first_number}, record, bytes);
-            });
-        bytes_ += records.size() + 8 * keys.size();
+        {
+            nb::gil_scoped_release release;
+            if (by_name(batches_.order())) first_number = 0;
+            add_to(batches_, records.data(), records.size(), keys.data(), keys.size(), first_number, first_template);
+            const auto* sorted = reinterpret_cast<const SortKey*>(keys.data());
+            sample_keys(sorted, keys.size() / kWords, records.data(), records.size(), kApart,
+                [&](const SortKey& key, const uint8_t* record, uint64_t bytes) {
+                    samples_.add({key.high, key.low + first_number}, record, bytes);
+                });
+            bytes_ += records.size() + 8 * keys.size();
+        }
         kept_.emplace_back(std::move(records), std::move(keys));
     }
     void add_all(const KeptBatches& other) {

@@ -140,11 +140,11 @@ void bind_index(nb::module_& m) {
             nb::arg("ascii"), "Add bases (uint8 ASCII) of the current contig.")
         .def(
             "finish", [](ReferencePacker& packer) { return to_numpy(std::move(packer)); },
-            "(words, run_starts, run_ends, run_letters)");
+            "(words, run_starts, run_ends, run_bases)");
     nb::class_<ReferenceArrays>(m, "ReferenceArrays", "A packed reference; keeps its arrays alive.")
         .def(nb::init<Input<uint64_t>, Input<int64_t>, Input<uint32_t>, Input<uint32_t>, Input<uint8_t>>(),
             nb::arg("words"), nb::arg("contig_offsets"), nb::arg("run_starts"), nb::arg("run_ends"),
-            nb::arg("run_letters"), "Checks the arrays; raises ValueError where they cannot be a reference.");
+            nb::arg("run_bases"), "Checks the arrays; raises ValueError where they cannot be a reference.");
     m.def("build_index", &build_index, nb::arg("reference"), nb::arg("k"), nb::arg("w"), nb::arg("bisulfite"),
         nb::arg("threads"), nb::arg("done"),
         "(offsets uint32, entries uint64, bucket_bits); done counts up to twice the reference's bases meanwhile.");

@@ -38,7 +38,7 @@ struct ReferenceView {
     size_t contigs;
     const uint32_t* run_starts;       // intervals of one base other than A, C, G, T; packed as A
     const uint32_t* run_ends;
-    const uint8_t* run_letters;
+    const uint8_t* run_bases;
     size_t runs;
 
     size_t contig_of(uint64_t position) const {
@@ -101,7 +101,7 @@ struct ReferenceView {
         for (size_t run = first_run(begin); run < runs && run_starts[run] < end; run++) {
             const uint64_t from = std::max<uint64_t>(begin, run_starts[run]),
                            to = std::min<uint64_t>(end, run_ends[run]);
-            std::fill(out + (from - begin), out + (to - begin), char(run_letters[run]));
+            std::fill(out + (from - begin), out + (to - begin), char(run_bases[run]));
         }
     }
 };

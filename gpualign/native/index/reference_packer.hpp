@@ -32,13 +32,13 @@ public:
 
     std::vector<uint64_t> words;
     std::vector<uint32_t> run_starts, run_ends;
-    std::vector<uint8_t> run_letters;
+    std::vector<uint8_t> run_bases;
 
 private:
     // Whether 32 symbols go on with the last run.
     bool in_run(const uint8_t* ascii) const {
         if (run_ends.empty() || run_ends.back() != bases_) return false;
-        return std::all_of(ascii, ascii + kBasesPerWord, [&](uint8_t symbol) { return symbol == run_letters.back(); });
+        return std::all_of(ascii, ascii + kBasesPerWord, [&](uint8_t symbol) { return symbol == run_bases.back(); });
     }
 
     void put_word(uint64_t codes) {
@@ -63,12 +63,12 @@ private:
 
     void extend_run(uint8_t base) {
         const uint32_t at = uint32_t(bases_);
-        if (!run_ends.empty() && run_ends.back() == at && run_letters.back() == base) {
+        if (!run_ends.empty() && run_ends.back() == at && run_bases.back() == base) {
             run_ends.back() = at + 1;
         } else {
             run_starts.push_back(at);
             run_ends.push_back(at + 1);
-            run_letters.push_back(base);
+            run_bases.push_back(base);
         }
     }
 

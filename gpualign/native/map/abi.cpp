@@ -24,7 +24,7 @@ std::vector<AbiStruct> chains_abi() {
     return {{"Arena", sizeof(AnyArena),
                 {GPUALIGN_FIELD(AnyArena, items), GPUALIGN_FIELD(AnyArena, used), GPUALIGN_FIELD(AnyArena, capacity)}},
         {"ChainRules", sizeof(ChainRules),
-            {CHAIN_RULES(k), CHAIN_RULES(w), CHAIN_RULES(stretch), CHAIN_RULES(max_hits), CHAIN_RULES(max_gap),
+            {CHAIN_RULES(k), CHAIN_RULES(w), CHAIN_RULES(interval), CHAIN_RULES(max_hits), CHAIN_RULES(max_gap),
                 CHAIN_RULES(max_difference), CHAIN_RULES(min_chain_score), CHAIN_RULES(min_anchors),
                 CHAIN_RULES(max_suboptimal), CHAIN_RULES(suboptimal_percent), CHAIN_RULES(query_gap),
                 abi_field("scores", &ChainRules::scores, "AffineScores"), CHAIN_RULES(step), CHAIN_RULES(reach),

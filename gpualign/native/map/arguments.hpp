@@ -26,7 +26,7 @@ inline ChainRules chain_rules_of(int k, int w, const AffineScores& scores, const
     rules.k = k;
     rules.w = w;
     rules.scores = scores;
-    const std::pair<const char*, int32_t&> fields[] = {{"stretch", rules.stretch}, {"max_hits", rules.max_hits},
+    const std::pair<const char*, int32_t&> fields[] = {{"interval", rules.interval}, {"max_hits", rules.max_hits},
         {"max_gap", rules.max_gap}, {"max_difference", rules.max_difference},
         {"min_chain_score", rules.min_chain_score}, {"min_anchors", rules.min_anchors},
         {"max_suboptimal", rules.max_suboptimal}, {"suboptimal_percent", rules.suboptimal_percent},

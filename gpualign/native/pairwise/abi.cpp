@@ -10,7 +10,7 @@ using namespace nw;
 #define LINE(field) GPUALIGN_FIELD(ScoreLines, field)
 #define LAZY(field) GPUALIGN_FIELD(LazyTask, field)
 #define SCHEME(field) GPUALIGN_FIELD(LazyScheme, field)
-#define PART(field) GPUALIGN_FIELD(TablePart, field)
+#define PART(field) GPUALIGN_FIELD(DpTile, field)
 #define TRACE(field) GPUALIGN_FIELD(TraceTask, field)
 #define STRIP(field) GPUALIGN_FIELD(StripTask, field)
 #define RESULT(field) GPUALIGN_FIELD(TraceResult, field)
@@ -32,7 +32,7 @@ std::vector<AbiStruct> pairwise_abi() {
         {"Matching", sizeof(Matching),
             {GPUALIGN_FIELD(Matching, bases), GPUALIGN_FIELD(Matching, identical), GPUALIGN_FIELD(Matching, padding)}},
         {"ScoreLines", sizeof(ScoreLines), {LINE(p), LINE(q), LINE(r), LINE(s)}},
-        {"TablePart", sizeof(TablePart),
+        {"DpTile", sizeof(DpTile),
             {PART(query), PART(target), PART(top), PART(left), PART(rows), PART(columns), PART(n), PART(m),
                 PART(first_row), PART(first_column), PART(row_spacing), PART(strip_spacing), PART(directions_at),
                 PART(borders_at), PART(first_strip), PART(padding)}},

@@ -1,7 +1,7 @@
 // Alignment of one long pair: the score by a wave over the table (pairwise/wave.hpp), which keeps
 // some rows and columns; then the parts between them that the traceback enters are computed again with directions, each
 // from its two kept borders down to the cell where the path comes in, or, where they are still large, by a wave of
-// their own. As on a GPU (cuda/device/pairwise/table_part.cuh).
+// their own. As on a GPU (cuda/device/pairwise/dp_tile.cuh).
 #pragma once
 #include <utility>
 
@@ -28,7 +28,7 @@ public:
         pair_ = &pair;
         const std::vector<BorderCell> top = border(pair.m, scheme_.ends.target_start);
         const std::vector<BorderCell> left = border(pair.n, scheme_.ends.query_start);
-        const TablePart whole{pair.query, pair.n, pair.target, pair.m, top.data(), left.data() + 1};
+        const DpTile whole{pair.query, pair.n, pair.target, pair.m, top.data(), left.data() + 1};
         KeptBorders kept;
         kept.spacing = spacing(whole, table_bytes / 2);
         pair.cigar.clear();
@@ -58,7 +58,7 @@ private:
     static constexpr int64_t wide_spacing = 1024, large = int64_t(1) << 32;
 
     // Symbols between what is kept of a part in so many bytes: a multiple of a tile's columns.
-    static int64_t spacing(const TablePart& part, int64_t bytes) {
+    static int64_t spacing(const DpTile& part, int64_t bytes) {
         constexpr int64_t width = Wave<Affine, Local>::width;
         const int64_t wanted = int64_t(2 * sizeof(BorderCell) * double(part.n) * double(part.m) / double(bytes)) + 1;
         return std::max(part.n * part.m < large ? min_spacing : wide_spacing, (wanted + width - 1) / width * width);
@@ -76,7 +76,7 @@ private:
     }
 
     // The best end, as Ends has it.
-    void choose_end(const TablePart& whole, const std::vector<BorderCell>& last_row) {
+    void choose_end(const DpTile& whole, const std::vector<BorderCell>& last_row) {
         End best{INT64_MIN, 0, 0};
         const EndGaps& ends = scheme_.ends;
         const auto offer = [&](int32_t h, int64_t i, int64_t j) {
@@ -97,7 +97,7 @@ private:
     }
 
     // The best end of local alignments, in the tiles that have it, and its score.
-    void choose_end(const TablePart& whole, const KeptBorders& kept, bool traced) {
+    void choose_end(const DpTile& whole, const KeptBorders& kept, bool traced) {
         const BestTiles best = wave_.best();
         pair_->score = int32_t(best.score);
         if (!traced || best.score == 0) return;
@@ -105,7 +105,7 @@ private:
         const int64_t end = std::min(best.first_column + Wave<Affine, Local>::width, whole.m);
         for (const BestTiles::Rows& rows : best.rows) {
             int64_t row, column;
-            const TablePart part = part_at(whole, kept, rows.end, end, row, column);
+            const DpTile part = part_at(whole, kept, rows.end, end, row, column);
             right_.assign(part.left, part.left + part.n);
             for (int64_t c = 0; c < part.m; c += K)
                 trace_strip(part, c, [&](int64_t i, const Strip<int32_t, K, Affine>& state) {
@@ -120,7 +120,7 @@ private:
     }
 
     // From the border of the last tiles, in right_, to the table's last column, left there.
-    void finish_last_column(const TablePart& whole) {
+    void finish_last_column(const DpTile& whole) {
         for (int64_t c = Wave<Affine, Local>::before_last_tile(whole.m); c < whole.m; c++) {
             Strip<int32_t, 1, Affine> state;
             state.h[0] = whole.top[c + 1].h;
@@ -138,8 +138,8 @@ private:
     }
 
     // The tile from the kept borders to cell (i, j), its last one; it begins at `row` and `column`.
-    static TablePart part_at(
-        const TablePart& part, const KeptBorders& kept, int64_t i, int64_t j, int64_t& row, int64_t& column) {
+    static DpTile part_at(
+        const DpTile& part, const KeptBorders& kept, int64_t i, int64_t j, int64_t& row, int64_t& column) {
         const auto above = std::lower_bound(kept.row_ends.begin(), kept.row_ends.end(), i) - kept.row_ends.begin();
         row = above ? kept.row_ends[size_t(above - 1)] : 0;
         const int64_t before = (j - 1) / kept.spacing;
@@ -150,10 +150,10 @@ private:
     }
 
     // From where the walk stands, the last cell of a part that begins after row `i0` and column `j0`, to its border.
-    void go_back_through(const TablePart& part, const KeptBorders& kept, int64_t i0, int64_t j0, int64_t bytes) {
+    void go_back_through(const DpTile& part, const KeptBorders& kept, int64_t i0, int64_t j0, int64_t bytes) {
         while (!ended_ && walk_.i > i0 && walk_.j > j0) {
             int64_t row, column;
-            const TablePart inner = part_at(part, kept, walk_.i - i0, walk_.j - j0, row, column);
+            const DpTile inner = part_at(part, kept, walk_.i - i0, walk_.j - j0, row, column);
             if (inner.n * inner.m <= max_direct) {
                 trace(inner, i0 + row, j0 + column);
                 continue;
@@ -165,7 +165,7 @@ private:
         }
     }
 
-    void trace(const TablePart& part, int64_t i0, int64_t j0) {
+    void trace(const DpTile& part, int64_t i0, int64_t j0) {
         directions_.compute(part);
         while (!ended_ && walk_.i > i0 && walk_.j > j0)
             ended_ = !step(
@@ -173,7 +173,7 @@ private:
     }
 
     // Calls row(i, strip) after each row of the strip that begins with column c, of local alignments.
-    template <class Row> void trace_strip(const TablePart& part, int64_t c, const Row& after_row) {
+    template <class Row> void trace_strip(const DpTile& part, int64_t c, const Row& after_row) {
         Strip<int32_t, K, Affine> state;
         int symbols[K];
         for (int k = 0; k < K; k++) {

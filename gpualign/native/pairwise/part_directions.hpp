@@ -10,7 +10,7 @@ template <bool Affine, bool Local> class PartDirections {
 public:
     explicit PartDirections(const Scheme& scheme) : scheme_(scheme) {}
 
-    void compute(const TablePart& part) {
+    void compute(const DpTile& part) {
         const int64_t strips = (part.m + columns - 1) / columns;
         steps_ = part.n + lanes - 1;
         words_.resize(size_t(strips * steps_));
@@ -41,7 +41,7 @@ private:
         }
     };
 
-    void compute_strip(const TablePart& part, int64_t c0, Word* words) {
+    void compute_strip(const DpTile& part, int64_t c0, Word* words) {
         const int never = scheme_.symbols;  // the last code matches nothing
         const Word match(scheme_.scores[0] + 2 * scheme_.shift()), mismatch(scheme_.scores[1] + 2 * scheme_.shift());
         const Word minus_open(-scheme_.opening()), minus_extend(-scheme_.extend);

@@ -24,7 +24,7 @@ struct BorderCell {
 };
 
 // A part of a pair's table whose upper and left border are known.
-struct TablePart {
+struct DpTile {
     const uint8_t* query;
     int64_t n;
     const uint8_t* target;
@@ -86,7 +86,7 @@ public:
     // Returns the last row, as a part's `top`. `kept`, of which the spacing is given, is filled if not null, and so is
     // `edge`, the border (n) on the left of the last tiles. Throws Stopped.
     const std::vector<BorderCell>& sweep(
-        const TablePart& part, int threads, KeptBorders* kept, BorderCell* edge = nullptr) {
+        const DpTile& part, int threads, KeptBorders* kept, BorderCell* edge = nullptr) {
         part_ = part;
         kept_ = kept;
         edge_ = edge;
@@ -348,7 +348,7 @@ private:
 
     const Scheme& scheme_;
     const int64_t corner_;  // value of a tile's corner
-    TablePart part_{};
+    DpTile part_{};
     KeptBorders* kept_ = nullptr;
     BorderCell* edge_ = nullptr;
     int64_t tiles_ = 0, groups_ = 0;

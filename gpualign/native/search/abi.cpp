@@ -13,7 +13,7 @@ std::vector<AbiStruct> search_abi() {
             {TABLE(marked), TABLE(ranks), TABLE(firsts), TABLE(seeds), TABLE(segments), TABLE(bases), TABLE(stride)}},
         {"SearchArrays", sizeof(SearchArrays),
             {abi_field("table", &SearchArrays::table, "SearchTable"), ARRAYS(text), ARRAYS(dense), ARRAYS(events),
-                ARRAYS(count), ARRAYS(bases), ARRAYS(room), ARRAYS(patterns), ARRAYS(columns)}}};
+                ARRAYS(count), ARRAYS(bases), ARRAYS(capacity), ARRAYS(patterns), ARRAYS(columns)}}};
 }
 
 }  // namespace gpualign

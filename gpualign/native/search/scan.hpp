@@ -79,7 +79,7 @@ private:
         const SearchSettings& settings = patterns_.settings();
         if (settings.max_ambiguous == 0 && !patterns_.ambiguous()) return;
         for (size_t r = 0; r < text_.packed.runs; r++) {
-            const bool any = kBaseSets.of[text_.packed.run_letters[r]] == 15;
+            const bool any = kBaseSets.of[text_.packed.run_bases[r]] == 15;
             if (any && settings.max_ambiguous == 0) continue;  // matches what matches all bases
             const int64_t begin = text_.packed.run_starts[r], end = text_.packed.run_ends[r];
             for (int64_t at = begin; at < end; at++) {

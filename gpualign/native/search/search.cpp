@@ -206,7 +206,7 @@ void bind_search(nb::module_& m) {
     m.def("search_bytes", &search_bytes, nb::arg("index"), nb::arg("symbols"), nb::arg("offsets"), nb::arg("begin"),
         nb::arg("end"), nb::arg("open"), nb::arg("most"), "The same in texts of any symbols.");
     m.def("pack_target_text", &pack_target_text, nb::arg("data"), nb::arg("fastq"), nb::arg("within"),
-        "(names, name_offsets, lengths, (words, run_starts, run_ends, run_letters), 0.0) of whole FASTA/FASTQ records; "
+        "(names, name_offsets, lengths, (words, run_starts, run_ends, run_bases), 0.0) of whole FASTA/FASTQ records; "
         "None where they are malformed. within: pack only so many bases of either end of each; 0: all.");
     m.def("pack_stored_targets", &pack_stored_targets, nb::arg("descriptor"), nb::arg("offset"), nb::arg("size"),
         nb::arg("fastq"), nb::arg("within"), nb::arg("at_once") = size_t(1) << 18,

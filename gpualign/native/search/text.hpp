@@ -33,7 +33,7 @@ struct SearchText {
         for (size_t run = packed.first_run(uint64_t(begin)); run < packed.runs && packed.run_starts[run] < end; run++) {
             const int64_t from = std::max<int64_t>(begin, packed.run_starts[run]),
                           to = std::min<int64_t>(end, packed.run_ends[run]);
-            std::fill(out + (from - begin), out + (to - begin), kBaseSets.of[packed.run_letters[run]]);
+            std::fill(out + (from - begin), out + (to - begin), kBaseSets.of[packed.run_bases[run]]);
         }
     }
 

@@ -1,4 +1,4 @@
-// The records of a batch of reads as NumPy arrays (gpualign/map/records.py, Alignments): output of the mappers, input
+// The records of a batch of reads as NumPy arrays (gpualign/map/alignments.py, Alignments): output of the mappers, input
 // of the formatters.
 #pragma once
 #include <tuple>
@@ -89,6 +89,7 @@ public:
             distance_.size() != n || cigar_offsets_.size() != n + 1 || record_offsets_.size() == 0 ||
             record_offsets_.data()[reads()] != int64_t(n))
             throw nb::value_error("the arrays of the records differ in length");
+        nb::gil_scoped_release release;
         for (size_t read = 0; read < reads(); read++)
             if (record_offsets_.data()[read] >= record_offsets_.data()[read + 1])
                 throw nb::value_error("a read without a record");

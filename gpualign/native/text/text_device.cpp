@@ -36,7 +36,7 @@ std::vector<AbiStruct> text_abi() {
             {GPUALIGN_FIELD(ContigColumns, names), GPUALIGN_FIELD(ContigColumns, offsets)}},
         {"TextTarget", sizeof(TextTarget),
             {TARGET(words), TARGET(acgt_mask), TARGET(contig_offsets), TARGET(run_starts), TARGET(run_ends),
-                TARGET(run_letters), TARGET(runs), abi_field("names", &TextTarget::names, "ContigColumns")}},
+                TARGET(run_bases), TARGET(runs), abi_field("names", &TextTarget::names, "ContigColumns")}},
         {"TextBatch", sizeof(TextBatch),
             {abi_field("target", &TextBatch::target, "TextTarget"),
                 abi_field("reads", &TextBatch::reads, "ReadColumns"),

@@ -110,7 +110,7 @@ auto verify_pairs(const ReferenceArrays& reference, Input<uint8_t> bases, Input<
 }
 
 // A bit a base, 1 where it is A, C, G or T: the words from the one numbered `first` on.
-void fill_known_bits(const ReferenceArrays& reference, uint64_t first, Mutable<uint32_t> words) {
+void fill_acgt_mask(const ReferenceArrays& reference, uint64_t first, Mutable<uint32_t> words) {
     nb::gil_scoped_release release;
     const ReferenceView view = reference.view();
     std::fill_n(words.data(), words.size(), ~uint32_t(0));
@@ -245,7 +245,7 @@ void bind_verify(nb::module_& m) {
         return std::map<std::string, int>{{"infix", int(VerifyMode::infix)}, {"prefix", int(VerifyMode::prefix)},
             {"global", int(VerifyMode::global)}};
     });
-    m.def("fill_known_bits", &fill_known_bits, nb::arg("reference"), nb::arg("first"), nb::arg("words"),
+    m.def("fill_acgt_mask", &fill_acgt_mask, nb::arg("reference"), nb::arg("first"), nb::arg("words"),
         "Fill uint32 words, the first of them numbered `first`: bit i % 32 of word i / 32 is set where base i is A, C, "
         "G or "
         "T.");

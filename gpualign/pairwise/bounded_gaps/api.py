@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpualign.engine.select import open_backend
-from gpualign.engine.work import Work, mean_cells
+from gpualign.engine.select import Work, open_backend
 from gpualign.pairwise.bounded_gaps.cpu import GapAlignments, PairBlock
 from gpualign.pairwise.bounded_gaps.params import GapsParams
 from gpualign.pairwise.bounded_gaps.run import Aligner, RowFormat, columns_of
 from gpualign.pairwise.bounded_gaps.tuning import KERNELS
 from gpualign.pairwise.pair_inputs import PairInputs
+from gpualign.pairwise.tuning import mean_cells
 from gpualign.params import RunOptions
 from gpualign.report import OnProgress, Progress
 from gpualign.sequences.encoded import EncodedSequences

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.engine.run_context import RunContext
+from gpualign.engine.select import Work
 from gpualign.engine.stage import Backend
 from gpualign.engine.tiles import Tiles, digest
-from gpualign.engine.work import Work
 from gpualign.errors import check_count, counted
 from gpualign.io.table_output import Kind
 from gpualign.pairwise.bounded_gaps.cpu import GapAlignments, GapModel, PairBlock

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gpualign.engine.gpu.compiler import Variant
-from gpualign.engine.work import Kernels
+from gpualign.engine.select import Kernels
 
 #: threads a block of every bounded-gap kernel
 GAPSMIS_THREADS = 128

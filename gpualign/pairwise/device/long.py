@@ -21,7 +21,7 @@ from gpualign.pairwise.device import plan, tasks
 from gpualign.pairwise.device.launch import THREADS, PairwiseLauncher, Traced
 from gpualign.pairwise.tuning import PAIRWISE
 
-PART_WALK, TABLE_PART = struct("PartWalk"), struct("TablePart")
+PART_WALK, DP_TILE = struct("PartWalk"), struct("DpTile")
 #: no operation yet (Path in cuda/device/pairwise/trace_scan.cuh)
 _NO_OPERATION = 3
 #: Operation and the state `ended` of cuda/algo/pairwise/nw.hpp
@@ -260,7 +260,7 @@ class LongAlignment:
             function,
             min(blocks, -(-strips * tasks.WARP // THREADS)),
             THREADS,
-            self.slot.upload("parts", np.array(records, TABLE_PART).view(np.uint8)),
+            self.slot.upload("parts", np.array(records, DP_TILE).view(np.uint8)),
             np.int32(len(parts)),
             np.int32(strips),
             self.launcher.scheme(self._words),
@@ -329,7 +329,7 @@ class LongAlignment:
     def _record(self, kept: KeptBorders, **of_directions: int) -> np.void:
         part = kept.part
         return filled(
-            "TablePart",
+            "DpTile",
             query=self._query + part.first_row,
             target=self._target + part.first_column,
             rows=kept.rows,

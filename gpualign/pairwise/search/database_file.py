@@ -21,7 +21,8 @@ from isal import isal_zlib
 from numpy.typing import NDArray
 
 from gpualign.errors import InputError, UsageError
-from gpualign.io.output_file import folder_next_to, is_packed, open_output
+from gpualign.io.output_file import open_output
+from gpualign.io.paths import folder_next_to, is_packed
 from gpualign.sequences.batch import SequenceBatch
 
 MAGIC = b"gpaligdb"

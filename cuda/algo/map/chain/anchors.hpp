@@ -87,7 +87,7 @@ GPUALIGN_HOST_DEVICE uint32_t limit_hits(
     return followed;
 }
 
-// More hits make a seed frequent; a stretch of so many bases without rare seeds is worth following frequent ones.
+// More hits make a seed frequent; an interval of so many bases without rare seeds is worth following frequent ones.
 constexpr uint32_t kFrequent = 64;
 constexpr int32_t kUncovered = 28;
 
@@ -104,7 +104,7 @@ GPUALIGN_HD bool is_tandem_repeat(uint64_t kmer, int32_t k) {
 // Sets the hits of those seeds of a short read to 0 that tell less than its others do. A microsatellite is met
 // everywhere, so its k-mers do not count beside others; if the read is looked at k-mer by k-mer, some of these are
 // there by chance, and a run of them must be long enough for an alignment. A frequent seed is followed only in a
-// stretch that no rare one covers, such as the part of a split read in a repeat.
+// segment that no rare one covers, such as the part of a split read in a repeat.
 template <class Group>
 GPUALIGN_HOST_DEVICE void keep_telling_seeds(
     const Group& group, const ChainQuery& query, ChainSeed* seeds, uint32_t n, const ChainRules& rules) {
@@ -142,7 +142,7 @@ GPUALIGN_HOST_DEVICE uint32_t follow_seeds(const Group& group, const ChainQuery&
     if (rules.min_anchors == 1) keep_telling_seeds(group, query, seeds, n, rules);
     uint32_t total = 0;
     for (uint32_t from = 0, to; from < n; from = to) {
-        const int32_t border = (seed_position(seeds[from]) / rules.stretch + 1) * rules.stretch;
+        const int32_t border = (seed_position(seeds[from]) / rules.interval + 1) * rules.interval;
         uint32_t low = from, high = n;  // binary search for the first seed at or after the border
         while (high - low > 1) {
             const uint32_t middle = (low + high) / 2;

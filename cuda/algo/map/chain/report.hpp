@@ -142,7 +142,7 @@ private:
     // If the pieces of a split chain, or both sides of a long gap, together score more than an alignment of the same
     // interval, that alignment is ranked after them.
     GPUALIGN_HD void outdo(RankedAlignment& own, const ChosenChain& chain, int32_t forgiven) const {
-        const ReadInterval stretch =
+        const ReadInterval covered =
             chain.reverse ? ReadInterval{length_ - own.end, length_ - own.begin} : ReadInterval{own.begin, own.end};
         int64_t together = 0;
         int32_t counted = 0, least = own.rank;
@@ -150,9 +150,9 @@ private:
             const ChainAlignment& a = batch_.alignments.items[chain.first_alignment + i];
             const int32_t bases = a.query_end - a.query_begin;
             together +=
-                int64_t(a.score + forgiven) * shared_bases({max(a.query_begin, counted), a.query_end}, stretch) / bases;
+                int64_t(a.score + forgiven) * shared_bases({max(a.query_begin, counted), a.query_end}, covered) / bases;
             counted = max(counted, a.query_end);
-            if (2 * shared_bases({a.query_begin, a.query_end}, stretch) > bases) least = min(least, a.score - 1);
+            if (2 * shared_bases({a.query_begin, a.query_end}, covered) > bases) least = min(least, a.score - 1);
         }
         if (together > alignment(own).score && together > alignment(own).score + forgiven_gaps(alignment(own)))
             own.rank = least;

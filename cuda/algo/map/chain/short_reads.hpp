@@ -19,7 +19,7 @@ GPUALIGN_HD ChainRules short_read_chaining(int32_t k, int32_t w, const AffineSco
     ChainRules rules{};
     rules.k = k;
     rules.w = w;
-    rules.stretch = kLongestEndToEnd;
+    rules.interval = kLongestEndToEnd;
     rules.max_gap = 500;
     rules.max_difference = 200;
     rules.min_chain_score = k;

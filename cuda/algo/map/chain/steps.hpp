@@ -121,7 +121,7 @@ GPUALIGN_HOST_DEVICE void chain_loaded_read(const Group& group, const ChainBatch
     const ChainQuery query = query_of(batch, r);
     const int32_t length = query.length();
     if (length > kLongestChained) return;
-    const uint32_t space = uint32_t(max(length, int32_t(power_of_two(uint32_t(batch.rules.stretch)))));
+    const uint32_t space = uint32_t(max(length, int32_t(power_of_two(uint32_t(batch.rules.interval)))));
     const uint32_t hashes = group.from(group.lane() == 0 ? take(batch.hashes, space + space / 2 + 1) : 0u, 0);
     if (hashes == kNoItem) return;
     uint64_t* keys = batch.hashes.items + hashes;

@@ -10,7 +10,7 @@ namespace gpualign {
 namespace nw {
 
 // What a strip of a part has around it.
-struct BorderedPart : TablePart {
+struct BorderedTile : DpTile {
     static constexpr bool inside = true;
 
     // K columns of a row that is kept, after column c0; `left_h` is H' at that, cell(k) has H' and F'.
@@ -27,7 +27,7 @@ struct BorderedPart : TablePart {
 // The scores of a part by strips, with borders kept. `ring` borders of n rows are reused in turn, each after its reader
 // has gone. After the progress of all strips comes the best score so far.
 template <class Ends, bool Affine, class Columns>
-__device__ __forceinline__ void part_strips(const BorderedPart& part, const LazyScheme& scheme, unsigned* ticket,
+__device__ __forceinline__ void part_strips(const BorderedTile& part, const LazyScheme& scheme, unsigned* ticket,
     int2* borders, int ring, int* progress, AlignmentEnd* found) {
     extern __shared__ uint4 shared[];
     int32_t* table_of_scores = reinterpret_cast<int32_t*>(shared);
@@ -54,7 +54,7 @@ __device__ __forceinline__ void part_strips(const BorderedPart& part, const Lazy
 // The directions of `count` parts, `strips` in all: a border for every strip. `ends`: a part's score, of which none but
 // that of a whole table is wanted.
 template <class Ends, bool Affine, class Columns>
-__device__ __forceinline__ void part_directions(const TablePart* parts, int count, int strips, const LazyScheme& scheme,
+__device__ __forceinline__ void part_directions(const DpTile* parts, int count, int strips, const LazyScheme& scheme,
     unsigned* ticket, int2* borders, int* progress, uint32_t* directions, AlignmentEnd* ends) {
     extern __shared__ uint4 shared[];
     int32_t* table_of_scores = reinterpret_cast<int32_t*>(shared);
@@ -64,7 +64,7 @@ __device__ __forceinline__ void part_directions(const TablePart* parts, int coun
     int number = 0;
     for (int at = next_task(ticket); at < strips; at = next_task(ticket)) {
         while (number + 1 < count && parts[number + 1].first_strip <= at) number++;
-        const BorderedPart part{parts[number]};
+        const BorderedTile part{parts[number]};
         const int strip = at - part.first_strip;
         Columns columns;
         columns.build(part.target, strip * width + lane * Columns::columns_of_lane, part.m, scheme, table_of_scores);
@@ -77,12 +77,12 @@ __device__ __forceinline__ void part_directions(const TablePart* parts, int coun
 }
 
 // The part that has the cell after i symbols of the query and j of the target, or `count`; all lanes know the same.
-__device__ __forceinline__ int part_of_cell(const TablePart* parts, int count, int64_t i, int64_t j) {
+__device__ __forceinline__ int part_of_cell(const DpTile* parts, int count, int64_t i, int64_t j) {
     for (int first = 0; first < count; first += warp_size) {
         const int at = first + int(threadIdx.x % warp_size);
         bool has = false;
         if (at < count) {
-            const TablePart& part = parts[at];
+            const DpTile& part = parts[at];
             has = i > part.first_row && i <= part.first_row + part.n && j > part.first_column &&
                   j <= part.first_column + part.m;
         }

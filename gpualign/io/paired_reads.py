@@ -1,0 +1,236 @@
+"""The reads of a file or of two: single ones, pairs of two files, and pairs of an interleaved file."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Generator, Iterator
+from dataclasses import replace
+from operator import methodcaller
+from typing import Any
+
+import numpy as np
+
+from gpualign.errors import InputError, counted, shown_input
+from gpualign.io import tuning
+from gpualign.io.fastq_text import FastqText, head_of, to_text
+from gpualign.io.mate_names import (
+    NamePair,
+    files_have_dots,
+    first_ends_first,
+    first_names,
+    names_of,
+    neighbours_have_dots,
+    not_adjacent,
+    pair_neighbours,
+    warn_of_order,
+)
+from gpualign.io.reads import Reads, ReadSource, Records
+from gpualign.sequences.batch import SequenceBatch, join_batches
+from gpualign.streaming.ordered import run_ordered
+
+#: pairs in the first unparsed item: those from which `map` estimates insert sizes
+_FIRST_PAIRS = 5_000
+#: reads without a pair after which a file is not interleaved
+_BEGINNING = 10_000
+
+
+def paired_reads(
+    first: ReadSource,
+    second: ReadSource,
+    batch_bases: int,
+    check_names: bool = True,
+    threads: int = 1,
+    unparsed: bool = False,
+) -> Iterator[Reads]:
+    """Pair the records of two files by their order; ``threads`` threads parse each file.
+
+    Args:
+        unparsed: leave text unparsed that devices or other machines can parse.
+
+    Raises:
+        InputError: the files differ in their number of records.
+    """
+    for source in (first, second):
+        source.file.read_ahead(tuning.PAIRS_AHEAD * batch_bases)
+    with contextlib.ExitStack() as stack:  # ends the threads of both files
+        sides = tuple(
+            stack.enter_context(contextlib.closing(_records(source, max(1, batch_bases // 2), threads, unparsed)))
+            for source in (first, second)
+        )
+        at_first = _FIRST_PAIRS if unparsed else None
+        common = Reads((), (first.path, second.path), check_names)
+        pairs = _pairs(sides, common, at_first)
+        yield from _named_alike(pairs, common.paths) if check_names else pairs
+
+
+def _records(
+    source: ReadSource, batch_bases: int, threads: int, unparsed: bool
+) -> Generator[FastqText | SequenceBatch, None, None]:
+    """A file's records in items that can be cut; ``unparsed``: as text that devices can parse."""
+    if unparsed and source.header is None:
+        return run_ordered(source.chunks(batch_bases), to_text, threads)
+    return run_ordered(source.records(batch_bases), methodcaller("columns"), threads)
+
+
+def _named_alike(pairs: Iterator[Reads], paths: tuple[str, ...]) -> Iterator[Reads]:
+    """Set ``all_dots`` of all items, by the names of the first pairs."""
+
+    def names_of_pairs(item: Reads, count: int) -> list[NamePair]:
+        sides: tuple[Any, ...] = item.sides  # from :func:`_pairs`, so they can be cut
+        heads = (side.part(0, min(count, len(side))).columns() for side in sides)
+        return list(zip(*(names_of(head, 0, count) for head in heads), strict=True))
+
+    names, pairs = first_names(pairs, names_of_pairs)
+    all_dots = bool(names) and files_have_dots(names)
+    warn_of_order(names[:1], all_dots, " and ".join(map(shown_input, paths)))
+    yield from (replace(item, all_dots=True) for item in pairs) if all_dots else pairs
+
+
+def _pairs(
+    batches: tuple[Iterator[FastqText | SequenceBatch], ...], common: Reads, at_first: int | None
+) -> Iterator[Reads]:
+    """Cut both files' items at common records.
+
+    Args:
+        common: the fields that all items share.
+        at_first: limit of the pairs in the first item.
+    """
+    held: list[FastqText | SequenceBatch | None] = [None, None]
+    used = [0, 0]  # records of the held items that are used
+    pairs = 0
+    while True:
+        for side in (0, 1):
+            while (batch := held[side]) is None or len(batch) == used[side]:
+                held[side], used[side] = next(batches[side], None), 0
+                if held[side] is None:
+                    break
+        a, b = held
+        if a is None or b is None:
+            break
+        count = min(len(a) - used[0], len(b) - used[1])
+        if at_first is not None and pairs == 0:
+            count = min(count, at_first)
+        sides = tuple(side.part(start, start + count) for side, start in zip((a, b), used, strict=True))
+        yield replace(common, sides=sides)
+        used = [start + count for start in used]
+        pairs += count
+    if held[0] is not None or held[1] is not None:
+        rests = [
+            itertools.chain(() if rest is None else (rest,), more) for rest, more in zip(held, batches, strict=True)
+        ]
+        counts = [pairs - used[side] + sum(len(part.columns()) for part in rests[side]) for side in (0, 1)]
+        raise InputError(
+            f"the files of a pair differ in length: {counted(counts[0], 'read')} here, "
+            f"{counts[1]:,} in {shown_input(common.paths[1])}",
+            common.paths[0],
+        )
+
+
+def single_reads(source: ReadSource, batch_bases: int, threads: int = 1, unparsed: bool = False) -> Iterator[Reads]:
+    """The reads of a file of single reads.
+
+    Args:
+        unparsed: leave text unparsed that devices can parse; ``threads`` threads count its records.
+    """
+    records = _records(source, batch_bases, threads, True) if unparsed else source.records(batch_bases)
+    return (Reads((some,), (source.path,), single=not unparsed) for some in records)
+
+
+def interleaved_reads(
+    source: ReadSource, batch_bases: int, threads: int = 1, with_pairs: bool = True
+) -> Iterator[Reads]:
+    """Neighbours of one name (but for /1 and /2) are pairs, all others single reads. Chunks that split no pair are left
+    unparsed, except the first ones, which are checked.
+
+    Args:
+        with_pairs: a file without pairs is an error.
+
+    Raises:
+        InputError: mates are not neighbours: a record says that it is one of a pair, and its mate is not next to
+            it; or the first reads show that the file is not interleaved.
+    """
+    paths, beginning = (source.path,), Beginning(source.path, source.paired or not with_pairs)
+    if source.header is not None:  # SAM, BAM and CRAM have flags
+        yield from _interleaved_batches(source.records(batch_bases), source.path, threads, beginning, False)
+        return
+    names, chunks = first_names(
+        source.chunks(batch_bases), lambda chunk, count: names_of(head_of(chunk).columns(), 0, count)
+    )
+    all_dots = neighbours_have_dots(names)
+    warn_of_order(list(itertools.pairwise(names[:2])), all_dots, shown_input(source.path))
+    for chunk in chunks:
+        if not chunk.paired:
+            rest = itertools.chain((chunk,), chunks)
+            yield from _interleaved_batches(rest, source.path, threads, beginning, all_dots)
+            return
+        reads = Reads((chunk,), paths, all_dots=all_dots, neighbours=True)
+        if not beginning.seen:
+            reads = reads.parsed()
+            beginning.look_at(reads.columns())
+        yield reads
+    beginning.ended()
+
+
+def _interleaved_batches(
+    items: Iterator[Records], path: str, threads: int, beginning: Beginning, all_dots: bool
+) -> Iterator[Reads]:
+    """Pair parsed batches. A batch's last single record is carried over, as its mate may begin the next batch."""
+    rest: SequenceBatch | None = None
+    for batch in run_ordered(items, methodcaller("columns"), threads):
+        whole = batch if rest is None else join_batches([rest, batch])
+        paired = pair_neighbours(whole, path, all_dots)
+        assert paired.mates is not None
+        rest = whole.part(len(whole) - 1, len(whole)) if len(whole) and paired.mates[-1] == 0 else None
+        ready = paired if rest is None else pair_neighbours(whole.part(0, len(whole) - 1), path, all_dots)
+        if len(ready):
+            beginning.look_at(ready)
+            yield Reads((first_ends_first(ready, path),), (path,))
+    if rest is not None:
+        last = pair_neighbours(rest, path, all_dots)
+        beginning.look_at(last)
+        yield Reads((first_ends_first(last, path),), (path,))
+    beginning.ended()
+
+
+class Beginning:
+    """Checks that the first :data:`_BEGINNING` reads of a file are interleaved.
+
+    Args:
+        trusted: skip the check.
+    """
+
+    def __init__(self, path: str, trusted: bool) -> None:
+        self._path, self._seen, self._pairs = path, 0, 0
+        self._trusted = trusted
+        self._singles: set[str] = set()
+
+    @property
+    def seen(self) -> bool:
+        """Whether the check is complete."""
+        return self._trusted or self._seen >= _BEGINNING
+
+    def look_at(self, batch: SequenceBatch) -> None:
+        """Raise InputError if two reads of one template are not neighbours, or there are no pairs."""
+        if self.seen:
+            return
+        assert batch.mates is not None
+        mates = batch.mates[: _BEGINNING - self._seen]
+        self._seen += len(mates)
+        self._pairs += int(np.count_nonzero(mates == 1))
+        for i in np.flatnonzero(mates == 0).tolist():
+            name = batch.name(i)
+            if name.endswith(("/1", "/2")):
+                if name[:-1] + ("2" if name.endswith("1") else "1") in self._singles:
+                    raise not_adjacent(name, self._path)
+                self._singles.add(name)
+        if self._seen >= _BEGINNING:
+            self.ended()
+
+    def ended(self) -> None:
+        if not self._trusted and self._seen > 1 and not self._pairs:
+            raise InputError(
+                f"it is not interleaved: of the first {self._seen:,} reads no two neighbours have one name "
+                "(leave out -p, or give R2 as a second file)",
+                self._path,
+            )
