@@ -216,7 +216,9 @@ class RecordInput:
                 yield piece
             else:
                 for at in range(0, len(piece.text), most):
-                    yield Inflated(piece.text[at : at + most], 0)
+                    part = piece.text[at : at + most]
+                    # a device inflates to pinned memory, of which there is too little for all that is gathered
+                    yield Inflated(part.copy() if gathered and piece.memory is None else part, 0)
 
     def _damaged(self, records: int, why: str) -> InputError:
         if why.startswith("truncated or damaged"):
