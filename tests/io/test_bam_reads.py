@@ -184,6 +184,16 @@ def test_sam_bam_and_cram_of_files_and_pipes_go_the_same_way(tmp_path: Path, mod
         np.testing.assert_array_equal(getattr(found, field.name), getattr(expected, field.name), err_msg=field.name)
 
 
+def test_sam_with_carriage_returns(tmp_path: Path) -> None:
+    path = write_unaligned(tmp_path / "x.sam", "w")
+    expected = by_htslib(path)
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    with ReadSource(str(path)) as source:
+        (found,) = (item.columns() for item in source.records(1 << 22))
+    for field in fields(SequenceBatch):
+        np.testing.assert_array_equal(getattr(found, field.name), getattr(expected, field.name), err_msg=field.name)
+
+
 def write_unaligned(path: Path, mode: str) -> Path:
     rng = random.Random(5)
     with pysam.AlignmentFile(str(path), mode, header=HEADER) as out:
