@@ -18,8 +18,7 @@ from gpualign.sequences.batch import SequenceBatch
 SAMPLED_NAMES = 50
 _DOTS = (b".1", b".2")
 #: SAM's flags
-_PAIRED, _FIRST_END, _SECOND_END = 0x1, 0x40, 0x80
-_WHICH_END = _FIRST_END | _SECOND_END
+_PAIRED, _R1, _R2 = 0x1, 0x40, 0x80
 NamePair = tuple[bytes, bytes]
 Item = TypeVar("Item")
 Name = TypeVar("Name", bytes, NamePair)
@@ -90,20 +89,20 @@ def not_adjacent(name: str, path: str) -> InputError:
     )
 
 
-def first_ends_first(batch: SequenceBatch, path: str) -> SequenceBatch:
+def r1_first(batch: SequenceBatch, path: str) -> SequenceBatch:
     """The batch with R1 before R2 by their flags; unchanged if there are no flags."""
     if batch.flags is None:
         return batch
     assert batch.mates is not None
     firsts = np.flatnonzero(batch.mates == 1)
-    ends = batch.flags & _WHICH_END
+    which = batch.flags & (_R1 | _R2)
     alone = (batch.flags & _PAIRED != 0) & (batch.mates == 0)
-    alone[firsts] |= (ends[firsts] == ends[firsts + 1]) & (ends[firsts] != 0)  # the same mate twice
+    alone[firsts] |= (which[firsts] == which[firsts + 1]) & (which[firsts] != 0)  # the same mate twice
     if alone.any():
         raise not_adjacent(batch.name(int(np.argmax(alone))), path)
-    turned = firsts[(ends[firsts] == _SECOND_END) | (ends[firsts + 1] == _FIRST_END)]
-    if not len(turned):
+    swapped = firsts[(which[firsts] == _R2) | (which[firsts + 1] == _R1)]
+    if not len(swapped):
         return batch
     order = np.arange(len(batch))
-    order[turned], order[turned + 1] = turned + 1, turned
+    order[swapped], order[swapped + 1] = swapped + 1, swapped
     return replace(batch.take(order), mates=batch.mates)

@@ -17,12 +17,12 @@ from gpualign.io.fastq_text import FastqText, head_of, to_text
 from gpualign.io.mate_names import (
     NamePair,
     files_have_dots,
-    first_ends_first,
     first_names,
     names_of,
     neighbours_have_dots,
     not_adjacent,
     pair_neighbours,
+    r1_first,
     warn_of_order,
 )
 from gpualign.io.reads import Reads, ReadSource, Records
@@ -32,7 +32,7 @@ from gpualign.streaming.ordered import run_ordered
 #: pairs in the first unparsed item: those from which `map` estimates insert sizes
 _FIRST_PAIRS = 5_000
 #: reads without a pair after which a file is not interleaved
-_BEGINNING = 10_000
+_CHECKED_READS = 10_000
 
 
 def paired_reads(
@@ -150,9 +150,9 @@ def interleaved_reads(
         InputError: mates are not neighbours: a record says that it is one of a pair, and its mate is not next to
             it; or the first reads show that the file is not interleaved.
     """
-    paths, beginning = (source.path,), Beginning(source.path, source.paired or not with_pairs)
+    paths, check = (source.path,), InterleavingCheck(source.path, source.paired or not with_pairs)
     if source.header is not None:  # SAM, BAM and CRAM have flags
-        yield from _interleaved_batches(source.records(batch_bases), source.path, threads, beginning, False)
+        yield from _interleaved_batches(source.records(batch_bases), source.path, threads, check, False)
         return
     names, chunks = first_names(
         source.chunks(batch_bases), lambda chunk, count: names_of(head_of(chunk).columns(), 0, count)
@@ -162,18 +162,18 @@ def interleaved_reads(
     for chunk in chunks:
         if not chunk.paired:
             rest = itertools.chain((chunk,), chunks)
-            yield from _interleaved_batches(rest, source.path, threads, beginning, all_dots)
+            yield from _interleaved_batches(rest, source.path, threads, check, all_dots)
             return
         reads = Reads((chunk,), paths, all_dots=all_dots, neighbours=True)
-        if not beginning.seen:
+        if not check.done:
             reads = reads.parsed()
-            beginning.look_at(reads.columns())
+            check.add(reads.columns())
         yield reads
-    beginning.ended()
+    check.finish()
 
 
 def _interleaved_batches(
-    items: Iterator[Records], path: str, threads: int, beginning: Beginning, all_dots: bool
+    items: Iterator[Records], path: str, threads: int, check: InterleavingCheck, all_dots: bool
 ) -> Iterator[Reads]:
     """Pair parsed batches. A batch's last single record is carried over, as its mate may begin the next batch."""
     rest: SequenceBatch | None = None
@@ -184,17 +184,17 @@ def _interleaved_batches(
         rest = whole.part(len(whole) - 1, len(whole)) if len(whole) and paired.mates[-1] == 0 else None
         ready = paired if rest is None else pair_neighbours(whole.part(0, len(whole) - 1), path, all_dots)
         if len(ready):
-            beginning.look_at(ready)
-            yield Reads((first_ends_first(ready, path),), (path,))
+            check.add(ready)
+            yield Reads((r1_first(ready, path),), (path,))
     if rest is not None:
         last = pair_neighbours(rest, path, all_dots)
-        beginning.look_at(last)
-        yield Reads((first_ends_first(last, path),), (path,))
-    beginning.ended()
+        check.add(last)
+        yield Reads((r1_first(last, path),), (path,))
+    check.finish()
 
 
-class Beginning:
-    """Checks that the first :data:`_BEGINNING` reads of a file are interleaved.
+class InterleavingCheck:
+    """Checks that the first :data:`_CHECKED_READS` reads of a file are interleaved.
 
     Args:
         trusted: skip the check.
@@ -206,16 +206,16 @@ class Beginning:
         self._singles: set[str] = set()
 
     @property
-    def seen(self) -> bool:
+    def done(self) -> bool:
         """Whether the check is complete."""
-        return self._trusted or self._seen >= _BEGINNING
+        return self._trusted or self._seen >= _CHECKED_READS
 
-    def look_at(self, batch: SequenceBatch) -> None:
+    def add(self, batch: SequenceBatch) -> None:
         """Raise InputError if two reads of one template are not neighbours, or there are no pairs."""
-        if self.seen:
+        if self.done:
             return
         assert batch.mates is not None
-        mates = batch.mates[: _BEGINNING - self._seen]
+        mates = batch.mates[: _CHECKED_READS - self._seen]
         self._seen += len(mates)
         self._pairs += int(np.count_nonzero(mates == 1))
         for i in np.flatnonzero(mates == 0).tolist():
@@ -224,10 +224,10 @@ class Beginning:
                 if name[:-1] + ("2" if name.endswith("1") else "1") in self._singles:
                     raise not_adjacent(name, self._path)
                 self._singles.add(name)
-        if self._seen >= _BEGINNING:
-            self.ended()
+        if self._seen >= _CHECKED_READS:
+            self.finish()
 
-    def ended(self) -> None:
+    def finish(self) -> None:
         if not self._trusted and self._seen > 1 and not self._pairs:
             raise InputError(
                 f"it is not interleaved: of the first {self._seen:,} reads no two neighbours have one name "

@@ -26,7 +26,7 @@ from gpualign.io.in_memory import Sequences, as_batch, is_path, packed, run_opti
 from gpualign.io.reads import Reads
 from gpualign.map import tuning
 from gpualign.map.alignments import Alignments, Found
-from gpualign.map.api_inputs import Given, Read, batch_of, is_sequence, is_whole, work_of_reads
+from gpualign.map.api_inputs import MapperInput, Read, batch_of, is_file_or_batch, is_sequence, work_of_reads
 from gpualign.map.cpu import find_library, map_batch
 from gpualign.map.device.kernel import make_kernel
 from gpualign.map.formatter import RecordFormatter
@@ -116,8 +116,8 @@ class Mapper:
         self._closed = self._used_gpu = False
 
     def __getstate__(self) -> dict[str, Any]:
-        kept = ("_params", "_options", "_index", "names", "lengths")
-        return {name: getattr(self, name) for name in kept}
+        names = ("_params", "_options", "_index", "names", "lengths")
+        return {name: getattr(self, name) for name in names}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
@@ -166,9 +166,9 @@ class Mapper:
         """
         if is_sequence(reads):
             return self._map_one(reads, mates)
-        kept = Drawer(self._index.reference, [], []) if isinstance(reads, list | tuple | SequenceBatch) else None
-        none = hit_table(Alignments.none(), 0, self._target, kept)
-        return Table.concat([none, *self._tables(reads, mates, progress, kept)])
+        drawer = Drawer(self._index.reference, [], []) if isinstance(reads, list | tuple | SequenceBatch) else None
+        none = hit_table(Alignments.none(), 0, self._target, drawer)
+        return Table.concat([none, *self._tables(reads, mates, progress, drawer)])
 
     def iter_map(
         self,
@@ -209,14 +209,14 @@ class Mapper:
         Raises:
             as :meth:`map`.
         """
-        if is_whole(reads) or is_whole(mates):
+        if is_file_or_batch(reads) or is_file_or_batch(mates):
             raise UsageError("stream takes reads one by one: for files there are map, iter_map and segments")
-        held: deque[list[Any]] = deque()  # batches in flight, which come back in order
+        originals: deque[list[Any]] = deque()  # of the batches in flight, which come back in order
         first, bar = 0, Progress(self._options, "read", call=progress)
-        for part in self._parts(Given(reads, mates, held)):
+        for part in self._parts(MapperInput(reads, mates, originals)):
             hits = _hits_of_reads(part.alignments, hit_table(part.alignments, first, self._target, None))
             each = hits if mates is None else zip(hits, hits, strict=True)
-            yield from zip(held.popleft(), each, strict=True)
+            yield from zip(originals.popleft(), each, strict=True)
             first += len(part)
             bar.update(len(part))
 
@@ -233,7 +233,7 @@ class Mapper:
         header = self.header
         sample = Sample(MapFiles("", ""), self._params, RecordOptions(), AlignmentLayout("sam"), self._options)
         formatter = RecordFormatter(self._index, sample, None, tagged=True)
-        for part in self._parts(Given(reads, mates, unnamed=False)):
+        for part in self._parts(MapperInput(reads, mates, unnamed=False)):
             written = formatter.formatted(formatter.to_write(part))
             for line in bytes(written.records).decode("latin-1").split("\n")[:-1]:
                 yield pysam.AlignedSegment.fromstring(line, header)
@@ -268,17 +268,19 @@ class Mapper:
         rows = hit_table(alignments, 0, self._target, drawer)
         return rows if alignments.contig[0] >= 0 else rows[:0]
 
-    def _tables(self, reads: Any, mates: Any, progress: OnProgress | None, kept: Drawer | None) -> Iterator[Table[Hit]]:
+    def _tables(
+        self, reads: Any, mates: Any, progress: OnProgress | None, drawer: Drawer | None
+    ) -> Iterator[Table[Hit]]:
         first, bar = 0, Progress(self._options, "read", call=progress)
-        for part in self._parts(Given(reads, mates)):
-            if kept is not None:
-                kept.batches.append(part.columns())
-                kept.firsts.append(first)
-            yield hit_table(part.alignments, first, self._target, kept)
+        for part in self._parts(MapperInput(reads, mates)):
+            if drawer is not None:
+                drawer.batches.append(part.columns())
+                drawer.firsts.append(first)
+            yield hit_table(part.alignments, first, self._target, drawer)
             first += len(part)
             bar.update(len(part))
 
-    def _parts(self, given: Given) -> Iterator[Found]:
+    def _parts(self, given: MapperInput) -> Iterator[Found]:
         """The alignments of each batch, in order."""
         with ExitStack() as stack:
             backend = stack.enter_context(self._backend(work_of_reads(given.reads, given.mates)))
@@ -345,12 +347,12 @@ class Mapper:
 
     def _kernel_on(self, device: Device, pairs: PairModel | None) -> Any:
         """The kernel, which stays on the device for the next call; runs in the device's thread."""
-        kept: dict[bool, Any] = device.resident("mapper", dict, self._index, self._params)
+        kernels: dict[bool, Any] = device.resident("mapper", dict, self._index, self._params)
         paired = pairs is not None
-        model, kernel = kept.get(paired, (None, None))
+        model, kernel = kernels.get(paired, (None, None))
         if kernel is None or model is not pairs:
             kernel = make_kernel(device, self._index, self._params, pairs)
-            kept[paired] = pairs, kernel
+            kernels[paired] = pairs, kernel
         return kernel
 
     def _open(self, reference: Sequences) -> MinimizerIndex:

@@ -52,7 +52,7 @@ def is_sequence(reads: object) -> bool:
     return len(reads) > _LONGEST_NAME or not os.path.exists(reads)
 
 
-def is_whole(reads: object) -> bool:
+def is_file_or_batch(reads: object) -> bool:
     """Whether the argument is a file or a batch, not an iterable of reads."""
     return is_path(reads) or isinstance(reads, SequenceBatch)
 
@@ -69,17 +69,17 @@ def work_of_reads(*reads: Any) -> Work:
 
 
 @dataclass(frozen=True)
-class Given:
+class MapperInput:
     """Reads, and their mates or None.
 
     Attributes:
-        held: collects the original objects of each batch, unless reads are files.
+        originals: collects the original objects of each batch, unless reads are files.
         unnamed: leave reads that are not files unnamed.
     """
 
     reads: Any
     mates: Any
-    held: deque[list[Any]] | None = None
+    originals: deque[list[Any]] | None = None
     unnamed: bool = True
 
     def items(self, bases: int, stack: ExitStack) -> tuple[Iterator[Reads], bool]:
@@ -96,7 +96,7 @@ class Given:
     def _batches(self, bases: int) -> Iterator[Reads]:
         first = 0
         for some in batched(self.reads, bases):
-            self._hold(some)
+            self._collect(some)
             yield _reads(batch_of(some, first, self.unnamed))
             first += len(some)
 
@@ -111,10 +111,10 @@ class Given:
                 stack.enter_context(ReadSource(path, opened=raw)) for path, raw in zip(paths, opened, strict=True)
             )
             return paired_reads(first, second, bases)
-        if is_whole(reads) or is_whole(mates):
-            ends = [as_batch(ends) for ends in (reads, mates)]
-            _check_mates(len(ends[0]), len(ends[1]))
-            return iter([_reads(_joined(*ends))])
+        if is_file_or_batch(reads) or is_file_or_batch(mates):
+            sides = as_batch(reads), as_batch(mates)
+            _check_mates(*map(len, sides))
+            return iter([_reads(_joined(*sides))])
         return self._pair_batches(bases // 2)
 
     def _pair_batches(self, bases: int) -> Iterator[Reads]:
@@ -124,14 +124,14 @@ class Given:
         for some in batched(self.reads, bases):
             second = list(islice(mates, len(some)))
             _check_mates(first + len(some), first + len(second))
-            self._hold(list(zip(some, second, strict=True)))
-            yield _reads(_joined(*(batch_of(ends, first, self.unnamed) for ends in (some, second))))
+            self._collect(list(zip(some, second, strict=True)))
+            yield _reads(_joined(*(batch_of(side, first, self.unnamed) for side in (some, second))))
             first += len(some)
         _check_mates(first, first + len(list(islice(mates, 1))))
 
-    def _hold(self, reads: list[Any]) -> None:
-        if self.held is not None:
-            self.held.append(reads)
+    def _collect(self, reads: list[Any]) -> None:
+        if self.originals is not None:
+            self.originals.append(reads)
 
 
 def _reads(batch: SequenceBatch) -> Reads:
@@ -147,7 +147,7 @@ def _joined(first: SequenceBatch, second: SequenceBatch) -> SequenceBatch:
     """The two mates of each pair as neighbours."""
     if first.qualities is None or second.qualities is None:
         first, second = replace(first, qualities=None), replace(second, qualities=None)
-    all_dots = files_have_dots(list(zip(*(names_of(ends, 0, SAMPLED_NAMES) for ends in (first, second)), strict=True)))
+    all_dots = files_have_dots(list(zip(*(names_of(side, 0, SAMPLED_NAMES) for side in (first, second)), strict=True)))
     return SequenceBatch(*_native.join_pairs(first.native, second.native, False, all_dots))
 
 

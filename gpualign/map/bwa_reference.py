@@ -58,14 +58,14 @@ def open_next_to(
     k: int | None,
     w: int | None,
     threads: int,
-    say: Callable[[str], None],
+    note: Callable[[str], None],
     shared: bool = False,
     meth: bool = False,
 ) -> MinimizerIndex:
     """The index of a reference, built and saved next to it the first time; concurrent processes build it once.
 
     Args:
-        say: prints a message about waiting, building, and why the index was not saved.
+        note: prints a message about waiting, building, and why the index was not saved.
         shared, meth: see :func:`open_index`.
 
     Raises:
@@ -74,27 +74,29 @@ def open_next_to(
     if is_index(reference) or not os.path.isfile(reference):
         return open_index(reference, k, w, threads, shared=shared, meth=meth)
     path = index_next_to(reference, k, w, meth)
-    kept = partial(_kept_index, path, reference, partial(open_index, path, k, w, threads, shared=shared, meth=meth))
-    index, _ = kept()
+    load_saved = partial(
+        _saved_index, path, reference, partial(open_index, path, k, w, threads, shared=shared, meth=meth)
+    )
+    index, _ = load_saved()
     if index is not None:
         return index
-    with _alone(path, say) as may_keep:
-        index, reason = kept()
+    with _alone(path, note) as writable:
+        index, reason = load_saved()
         if index is not None:  # another process was first
             return index
-        what = f"the index {path}" if may_keep else f"an index of {reference} for this run alone"
-        say(f"building {what}{reason}")
+        what = f"the index {path}" if writable else f"an index of {reference} for this run alone"
+        note(f"building {what}{reason}")
         index = open_index(reference, k, w, threads, meth=meth)
-        if may_keep:
+        if writable:
             try:
                 save_index(index, path)
                 return open_index(path, k, w, threads, shared=True, meth=meth) if shared else index
             except GpualignError as error:
-                say(f"the index is not kept: {error}")
+                note(f"the index is not kept: {error}")
         return index
 
 
-def _kept_index(path: str, reference: str, load: Callable[[], MinimizerIndex]) -> tuple[MinimizerIndex | None, str]:
+def _saved_index(path: str, reference: str, load: Callable[[], MinimizerIndex]) -> tuple[MinimizerIndex | None, str]:
     """The saved index; or None and the reason, to end a message with."""
     if not os.path.exists(path):
         return None, ""
@@ -107,17 +109,17 @@ def _kept_index(path: str, reference: str, load: Callable[[], MinimizerIndex]) -
 
 
 @contextlib.contextmanager
-def _alone(path: str, say: Callable[[str], None]) -> Iterator[bool]:
+def _alone(path: str, note: Callable[[str], None]) -> Iterator[bool]:
     """Lock ``path`` against other processes; yields False if the folder is not writable."""
     lock = path + ".lock"
     try:
         descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     except OSError as error:
-        say(f"no index kept next to {path.removesuffix('.gpi')}: {os_reason(error)} (gpualign index -d elsewhere)")
+        note(f"no index kept next to {path.removesuffix('.gpi')}: {os_reason(error)} (gpualign index -d elsewhere)")
         yield False
         return
     try:
-        _take(descriptor, path, say)
+        _take(descriptor, path, note)
         yield True
     finally:
         with contextlib.suppress(OSError):
@@ -125,12 +127,12 @@ def _alone(path: str, say: Callable[[str], None]) -> Iterator[bool]:
         os.close(descriptor)
 
 
-def _take(descriptor: int, path: str, say: Callable[[str], None]) -> None:
+def _take(descriptor: int, path: str, note: Callable[[str], None]) -> None:
     """Wait for the lock. Without file locks two processes may both build."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        say(f"waiting for the process that builds {path}")
+        note(f"waiting for the process that builds {path}")
         with contextlib.suppress(OSError):
             fcntl.flock(descriptor, fcntl.LOCK_EX)
     except OSError:

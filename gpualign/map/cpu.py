@@ -10,7 +10,7 @@ from gpualign import _native
 from gpualign.index.minimizers import MinimizerIndex
 from gpualign.io.reads import Reads
 from gpualign.map.alignments import Alignments
-from gpualign.map.meth import Conversions, Which, in_each_way, params_as
+from gpualign.map.meth import Conversions, Which, map_by_conversion, params_as
 from gpualign.map.pairs import Library, PairModel, estimate_pairs
 from gpualign.map.params import LONG_READ_HITS, LONG_READS, MapParams
 from gpualign.sequences.batch import SequenceBatch
@@ -31,7 +31,7 @@ def map_batch(
     def map_as(batch: SequenceBatch, conversions: Conversions, which: Which) -> Alignments:
         return map_converted(index, batch, params_as(params, which), pairs, conversions)
 
-    return in_each_way(params, batch, pairs is not None, map_as)
+    return map_by_conversion(params, batch, pairs is not None, map_as)
 
 
 def map_converted(

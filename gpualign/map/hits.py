@@ -19,8 +19,8 @@ from gpualign.tables.drawing import Drawing, operations, reverse_complement
 from gpualign.tables.row import Row
 from gpualign.tables.table import Look, Table
 
-_UNMAPPED, _REVERSE, _SECOND_END, _SECONDARY, _SUPPLEMENTARY = 0x4, 0x10, 0x80, 0x100, 0x800
-#: those that SAM has; another bit is of bisulfite reads (records.py)
+_UNMAPPED, _REVERSE, _SECOND_MATE, _SECONDARY, _SUPPLEMENTARY = 0x4, 0x10, 0x80, 0x100, 0x800
+#: those that SAM has; another bit is of bisulfite reads (alignments.py)
 _SAM_FLAGS = 0xFFF
 _OPERATIONS = "MIDNSHP=X"
 _CLIPS = re.compile(r"\d+[SH]")
@@ -149,7 +149,7 @@ class Hit(Row):
     @property
     def read_num(self) -> int:
         """2 for the second mate of a pair, else 1."""
-        return 2 if self.flag & _SECOND_END else 1
+        return 2 if self.flag & _SECOND_MATE else 1
 
     @property
     def operations(self) -> list[list[int]]:

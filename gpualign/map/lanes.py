@@ -38,7 +38,7 @@ class Lanes:
         def open_reads(path: str, opened: Any = None) -> ReadSource:
             source = ReadSource(
                 path,
-                _fasta(files.reference),
+                _cram_reference(files.reference),
                 not records.groups,
                 records.copy_comments or files.write_reads,
                 sample.options.threads,
@@ -70,6 +70,8 @@ class Lanes:
                 "reads of FASTA and FASTQ files have no tags for --barcode-tag (-C copies them from comments)"
             )
         self.paired = bool(self.second) or files.interleaved or any(source.paired for source in self.first)
+        if self.paired:
+            sample.params.check_pairs()
 
     def inflate_by(self, codec: BgzfCodec) -> None:
         """See :meth:`InputFile.inflate_by`."""
@@ -105,6 +107,6 @@ class Lanes:
 
 
 @lru_cache(1)  # one reference for all samples
-def _fasta(reference: str) -> str | None:
+def _cram_reference(reference: str) -> str | None:
     """The reference if it is a file that htslib can use to decode CRAM."""
     return None if not os.path.isfile(reference) or is_index(reference) else reference

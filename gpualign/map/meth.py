@@ -1,4 +1,4 @@
-"""What `map --meth` changes in a run: options, duplicates, counts of cytosines."""
+"""`map --meth`: how reads were converted, libraries of both conversions, counts of cytosines, and warnings."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from gpualign.sequences.batch import SequenceBatch
 
 #: of each read; None: no bisulfite reads
 Conversions = NDArray[np.uint8] | None
-#: which reads are mapped: all, as the kind that is first, those that align end to end, for whether they do so as the
-#: other kind as well, and the others
-Which = Literal["all", "whole", "rest"]
+#: which reads are mapped: all; or, by the conversion that is less likely, those that align end to end by the other,
+#: whose clipped alignments are not searched for, and the others
+Which = Literal["all", "end to end", "others"]
 #: as native code numbers them: R2; the conversion from C to T, which the one from G to A follows
 _SECOND_MATE, _C_TO_T = 2, np.uint8(1)
 
@@ -40,7 +40,7 @@ def conversions_of(library: str | None, mates: NDArray[np.uint8] | None, reads: 
     return np.asarray(_C_TO_T + (second if library == "directional" else 1 - second), np.uint8)
 
 
-def in_each_way(
+def map_by_conversion(
     params: MapParams,
     batch: SequenceBatch,
     paired: bool,
@@ -54,29 +54,29 @@ def in_each_way(
 
     Args:
         paired: mates are mapped together.
-        map_as: maps reads, given their conversions; "whole" ones end to end only.
+        map_as: maps reads, given their conversions.
     """
     if params.meth != "non-directional":
         return map_as(batch, conversions_of(params.meth, batch.mates, len(batch)), "all")
     likely: NDArray[np.uint8] = _native.likely_conversions(batch.bases, batch.base_offsets, batch.mates)
     first = map_as(batch, likely, "all").native
-    whole: NDArray[np.uint8] = _native.mapped_end_to_end(first, batch.base_offsets, batch.mates, paired)
+    aligned: NDArray[np.uint8] = _native.mapped_end_to_end(first, batch.base_offsets, batch.mates, paired)
 
     def as_other(chosen: NDArray[np.uint8], which: Which) -> Alignments:
-        some, conversions = _taken(batch, chosen), 2 * _C_TO_T + 1 - likely[chosen.astype(bool)]
+        some, conversions = chosen_reads(batch, chosen), 2 * _C_TO_T + 1 - likely[chosen.astype(bool)]
         return map_as(some, conversions, which) if len(some) else Alignments.none()
 
-    ends, rest = as_other(whole, "whole").native, as_other(1 - whole, "rest").native
+    end_to_end, others = as_other(aligned, "end to end").native, as_other(1 - aligned, "others").native
     edit_cost = params.scoring.match + params.scoring.mismatch
-    return Alignments(*_native.better_templates(first, ends, rest, whole, likely, batch.mates, edit_cost))
+    return Alignments(*_native.better_templates(first, end_to_end, others, aligned, likely, batch.mates, edit_cost))
 
 
 def params_as(params: MapParams, which: Which) -> MapParams:
     """Those by which these reads are mapped."""
-    return replace(params, end_to_end=True) if which == "whole" else params
+    return replace(params, end_to_end=True) if which == "end to end" else params
 
 
-def _taken(batch: SequenceBatch, chosen: NDArray[np.uint8]) -> SequenceBatch:
+def chosen_reads(batch: SequenceBatch, chosen: NDArray[np.uint8]) -> SequenceBatch:
     """The reads whose choice is not 0."""
     texts = (batch.bases, batch.qualities, batch.base_offsets, batch.names, batch.name_offsets)
     bases, qualities, offsets, names, ends, mates = _native.take_reads(*texts, batch.mates, chosen)
@@ -117,7 +117,7 @@ def with_conversions(
     if params.meth != "non-directional":
         likely = _native.likely_conversions(reads.bases, reads.base_offsets, reads.mates)
         other = int(np.count_nonzero(likely != conversions_of(params.meth, reads.mates, len(reads))))
-    most = -1 if rules.max_unconverted is None else rules.max_unconverted
+    max_unconverted = -1 if rules.max_unconverted is None else rules.max_unconverted
     flags, by_position, by_contig, failed = _native.count_conversions(
         index.reference.native,
         reads.native,
@@ -125,7 +125,7 @@ def with_conversions(
         rules.min_mapq,
         rules.min_quality,
         rules.rrbs,
-        most,
+        max_unconverted,
     )
     counted = replace(
         statistics,

@@ -159,9 +159,9 @@ class _Sizes:
         """Sorted sizes of the pairs of an orientation, up to the longest insert."""
         return np.sort(self.sizes[(self.orientations == number) & (self.sizes <= _LONGEST_INSERT)])
 
-    def most(self, asked: tuple[str, ...]) -> int:
+    def most_frequent(self, orientations: tuple[str, ...]) -> int:
         """Number of pairs of the most frequent orientation."""
-        return max(len(self.of(ORIENTATIONS.index(each))) for each in asked)
+        return max(len(self.of(ORIENTATIONS.index(each))) for each in orientations)
 
     def fitting(self, model: PairModel) -> NDArray[np.bool_]:
         """Which pairs are proper."""
@@ -195,7 +195,7 @@ def estimate_pairs(
     """
     held: list[Reads] = []
     pairs = 0
-    asked = ORIENTATIONS if orientation is None else (orientation,)
+    orientations = ORIENTATIONS if orientation is None else (orientation,)
     none = np.zeros(0, np.uint8)
     found = _Sizes(none, np.zeros(0, np.int64), none)
 
@@ -206,9 +206,9 @@ def estimate_pairs(
     for sample in _first_pairs(items, held):
         found = _Sizes.joined([found, *run_ordered(_cut(sample, threads), sizes_of, threads)])
         pairs += _count(sample)
-        if pairs % _PAIRS_AT_ONCE == 0 and found.most(asked) >= _ENOUGH_PAIRS:
+        if pairs % _PAIRS_AT_ONCE == 0 and found.most_frequent(orientations) >= _ENOUGH_PAIRS:
             break
-    return _library(found, asked, library), itertools.chain(held, items)
+    return _library(found, orientations, library), itertools.chain(held, items)
 
 
 def _count(batch: SequenceBatch) -> int:
@@ -241,9 +241,9 @@ def _cut(batch: SequenceBatch, parts: int) -> Iterator[SequenceBatch]:
     return (batch.part(start, end) for start, end in itertools.pairwise(cuts) if end > start)
 
 
-def _library(found: _Sizes, asked: tuple[str, ...], default: PairModel) -> Library:
+def _library(found: _Sizes, orientations: tuple[str, ...], default: PairModel) -> Library:
     sampled = len(found.sizes)
-    model = _fit(found, asked, default)
+    model = _fit(found, orientations, default)
     if model is not None:
         return Library(model, "estimated", sampled, int(np.count_nonzero(found.fitting(model))))
     fitting = int(np.count_nonzero(found.fitting(default)))
@@ -251,10 +251,10 @@ def _library(found: _Sizes, asked: tuple[str, ...], default: PairModel) -> Libra
     return Library(default if few else None, "default" if few else "none", sampled, fitting if few else 0)
 
 
-def _fit(found: _Sizes, asked: tuple[str, ...], default: PairModel) -> PairModel | None:
+def _fit(found: _Sizes, orientations: tuple[str, ...], default: PairModel) -> PairModel | None:
     """The fitted model; None if too few pairs share a size."""
     by_orientation = [found.of(number) for number in range(_SEEN_ORIENTATIONS)]
-    best = max((_mode(by_orientation, ORIENTATIONS.index(each)) for each in asked), key=lambda mode: mode[0])
+    best = max((_mode(by_orientation, ORIENTATIONS.index(each)) for each in orientations), key=lambda mode: mode[0])
     _, number, size = best  # ties: the first orientation
     sizes = by_orientation[number]
     near = sizes[sizes <= 4 * size]
@@ -266,7 +266,7 @@ def _fit(found: _Sizes, asked: tuple[str, ...], default: PairModel) -> PairModel
     own = counts.pop(number)
     if own < max(_MIN_PAIRS, _MIN_SHARE * len(found.sizes), _CONTRAST * max(counts)):
         return None
-    return _covering(_with_second_kind(sizes, model), found, default)
+    return _widened(_with_second_kind(sizes, model), found, default)
 
 
 def _mode(by_orientation: list[NDArray[np.int64]], number: int) -> tuple[int, int, int]:
@@ -277,8 +277,8 @@ def _mode(by_orientation: list[NDArray[np.int64]], number: int) -> tuple[int, in
     counts = [_within(each, sizes, 2 * sizes) for each in by_orientation]
     own = counts.pop(number)
     more = own - np.max(counts, axis=0)
-    most = int(more.argmax())
-    return int(more[most]), number, int(sizes[most])
+    best = int(more.argmax())
+    return int(more[best]), number, int(sizes[best])
 
 
 def _within(sizes: NDArray[np.int64], shortest: Any, longest: Any) -> Any:
@@ -299,7 +299,7 @@ def _with_second_kind(sizes: NDArray[np.int64], model: PairModel) -> PairModel:
     return replace(model, mean=float(both.mean()), sd=max(1.0, float(both.std())), min=shortest, max=longest)
 
 
-def _covering(model: PairModel, found: _Sizes, default: PairModel) -> PairModel:
+def _widened(model: PairModel, found: _Sizes, default: PairModel) -> PairModel:
     """Widen the bounds for fragments that the sample may lack: short ones, and usual ones if most are short."""
     if model.orientation != "fr":
         return model

@@ -52,8 +52,6 @@ def run_map(
     report = run.report
     with run.opening(work_of(files.files, params, sample.layout.record_form)) as opening, ExitStack() as stack:
         lanes = Lanes(sample, stack, opening.remote)
-        if lanes.paired:
-            params.check_pairs()
         index, reads = index_for(sample, lanes, run.note)
         index = apply_index_options(files, index, run.warn)
         report.stage("index")

@@ -260,12 +260,14 @@ def _map_all(
         tuning.SMALL_SAMPLE_BATCHES * options.batch_size, tuning.LARGE_SAMPLE_SHARE * sum(sizes) / options.threads
     )
     small = [job for job, size in zip(jobs, sizes, strict=True) if size <= minimum or options.dask is not None]
-    alone = [replace(job, sample=replace(job.sample, options=replace(job.sample.options, threads=1))) for job in small]
-    with closing(backend.run(alone, mapper.stage)) as results:
+    in_one_thread = [
+        replace(job, sample=replace(job.sample, options=replace(job.sample.options, threads=1))) for job in small
+    ]
+    with closing(backend.run(in_one_thread, mapper.stage)) as results:
         yield from zip(small, results, strict=True)
-    taken = {job.name for job in small}
+    small_names = {job.name for job in small}
     for job in jobs:
-        if job.name not in taken:
+        if job.name not in small_names:
             yield job, mapper.map(job, lambda items, mapping: backend.run(items, mapping.stage()), codec=backend.codec)
 
 
@@ -316,8 +318,6 @@ class SampleMapper:
             with ExitStack() as stack:
                 lanes = Lanes(sample, stack)
                 lanes.inflate_by(codec)
-                if lanes.paired:
-                    self.params.check_pairs()
                 reads, threads = lanes.reads(self.batch_bases), sample.options.threads
                 library, items = find_library(
                     self.index, reads, lanes.paired, self.params, threads, warnings.append, map_alone

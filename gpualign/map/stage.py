@@ -25,7 +25,7 @@ from gpualign.map.device.target import resident_target
 from gpualign.map.device.text import MapAndTextKernel, TextBatch, TextKernel, resident_text_target
 from gpualign.map.device.text_batch import TextMapBatch
 from gpualign.map.formatter import RecordFormatter
-from gpualign.map.meth import Conversions, Which, in_each_way, params_as, with_conversions
+from gpualign.map.meth import Conversions, Which, map_by_conversion, params_as, with_conversions
 from gpualign.map.pairs import PairModel
 from gpualign.map.params import MapParams
 from gpualign.map.statistics import MapStatistics, statistics_of, thread_seconds
@@ -67,7 +67,7 @@ def map_on_device(
         with STEPS.at("map"):
             return mapped.alignments(batch, batch.mates if paired else None, on_cpu)
 
-    return in_each_way(params, batch, paired, map_as), left
+    return map_by_conversion(params, batch, paired, map_as), left
 
 
 class Mapping:

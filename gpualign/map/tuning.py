@@ -54,7 +54,7 @@ TEXT_GROWTH = 1.25
 #: results that are copied before their size is known, as a multiple of the prediction from the latest batch
 CHAINS_COPIED_AHEAD, TEXT_COPIED_AHEAD = 1.1, 1.02
 #: batches whose parsed reads a device keeps until their records are written
-KEPT_READS = 8
+PARSED_BATCHES = 8
 #: warps per block of the kernels of map_text.cu, and of those of map_fastq.cu that are not scans
 TEXT_WARPS, FASTQ_WARPS = 4, 8
 

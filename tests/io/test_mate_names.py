@@ -224,9 +224,9 @@ def test_paf_keeps_the_names_of_single_reads(cli: Cli, tmp_path: Path, reference
 
 def test_reads_of_python_programs() -> None:
     """Their names count as in files."""
-    from gpualign.map.api_inputs import Given
+    from gpualign.map.api_inputs import MapperInput
 
     with contextlib.ExitStack() as stack:
-        items, _ = Given(*ends(lambda i, mate: f"x{i}.{mate}", 3), unnamed=False).items(1 << 20, stack)
+        items, _ = MapperInput(*ends(lambda i, mate: f"x{i}.{mate}", 3), unnamed=False).items(1 << 20, stack)
         batches = [item.columns() for item in items]
     assert [batch.name(i) for batch in batches for i in range(len(batch))] == ["x0", "x0", "x1", "x1", "x2", "x2"]

@@ -206,7 +206,7 @@ def mates_of(names: list[str]) -> list[int]:
 def test_no_pair_of_one_file_is_cut(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int, chunk: int, fasta: bool
 ) -> None:
-    monkeypatch.setattr("gpualign.io.paired_reads._BEGINNING", 50)
+    monkeypatch.setattr("gpualign.io.paired_reads._CHECKED_READS", 50)
     names = runs_of_names()
     text = named(names, fasta)
     path = write_bgzf(tmp_path / "x.gz", text, block)

@@ -278,9 +278,9 @@ def test_batches_of_slow_reads_have_capacities_of_their_own(
     files = files_of(tmp_path, world[1], 100, "non-directional", mates=True)
     words = ("map", "--meth", "--non-directional", *files, "-I", "300,30", "-o", tmp_path / "out.sam")
     assert cli(*words, "--device", "cuda")[0] == 0
-    assert planners["all"] == planners["whole"]
-    assert planners["rest"]
-    assert not planners["rest"] & planners["all"]
+    assert planners["all"] == planners["end to end"]
+    assert planners["others"]
+    assert not planners["others"] & planners["all"]
 
 
 @pytest.mark.parametrize("options", [(), ("-a",), ("-K", 20_000)])

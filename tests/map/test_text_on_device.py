@@ -323,7 +323,7 @@ def test_reads_stay_where_their_records_are_written(
     runs: list[int] = []
     run = StagedText.run
     monkeypatch.setattr(StagedText, "run", lambda self, *arguments: runs.append(self.number) or run(self, *arguments))
-    monkeypatch.setattr("gpualign.map.tuning.KEPT_READS", kept)
+    monkeypatch.setattr("gpualign.map.tuning.PARSED_BATCHES", kept)
     driver = use(FakeDriver(devices=(("Fake A", (9, 0)), ("Fake B", (9, 0)))[:devices]))
     assert sam_of(cli, *words, "cuda", *SIZE, "-t", 3) == expected
     assert driver.contexts == []

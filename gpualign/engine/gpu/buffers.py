@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from gpualign.engine import tuning
-from gpualign.engine.gpu.device import KEPT, Device, DeviceMemoryExceeded
+from gpualign.engine.gpu.device import EVICTABLE, Device, DeviceMemoryExceeded
 from gpualign.engine.gpu.pinned_pool import is_pinned
 from gpualign.streaming.timeline import STEPS, WAIT
 
@@ -341,7 +341,7 @@ def scratch_of(slot: Slot, names: Sequence[str], share: float) -> list[Scratch]:
     device = slot.device
 
     def numbered(number: int) -> list[Scratch]:
-        return [device.resident(f"{KEPT} {name} {number}", lambda: Scratch(device)) for name in names]
+        return [device.resident(f"{EVICTABLE} {name} {number}", lambda: Scratch(device)) for name in names]
 
     held = sum(scratch.held for scratch in numbered(0))
     count = int(share * device.batch_budget / max(held, 1))

@@ -80,7 +80,7 @@ def _module_key(source: str, defines: Mapping[str, str] | None) -> tuple[str, tu
 
 
 #: prefix of the keys of :meth:`Device.resident` that are freed when memory is short
-KEPT = "kept"
+EVICTABLE = "evictable"
 
 
 class Device:
@@ -244,8 +244,8 @@ class Device:
 
     def forget(self, key: str, *owners: object) -> None:
         """Free what :meth:`resident` made; waits for the device's kernels."""
-        if (kept := self._resident.pop((key, *map(id, owners)), None)) is not None:
-            kept[0].free()
+        if (resident := self._resident.pop((key, *map(id, owners)), None)) is not None:
+            resident[0].free()
 
     def allocate(self, size: int) -> Any:
         """Device memory within the budget.
@@ -311,7 +311,7 @@ class Device:
         """Free the slots' memory after an out-of-memory error; it is allocated again on demand."""
         for slot in self.slots:
             slot.release()
-        for key in [key for key, *_ in self._resident if key.startswith(KEPT)]:
+        for key in [key for key, *_ in self._resident if key.startswith(EVICTABLE)]:
             self.forget(key)
         self._free_retired()
         self.pinned_pool.clear()

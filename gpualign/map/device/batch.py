@@ -19,7 +19,7 @@ from gpualign import _native
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.map import tuning
 from gpualign.map.alignments import Alignments
-from gpualign.map.meth import Conversions, Which
+from gpualign.map.meth import Conversions, Which, chosen_reads
 from gpualign.map.pairs import PairModel
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.pinned import Allocate, no_pinned, pinned_or_pageable
@@ -31,7 +31,7 @@ Batch = TypeVar("Batch", bound="MapBatch")
 _ALIGNMENT = 256
 #: uint32 counters of a batch, by fields of MapBatch (cuda/abi/map.hpp); the last one is MapCounters
 _COUNTERS = {"slow_count": 1, "counters": _native.MAP_COUNTERS}
-_FIRST = tuple(accumulate(_COUNTERS.values(), initial=0))[:-1]
+_COUNTER_OFFSETS = tuple(accumulate(_COUNTERS.values(), initial=0))
 _LENGTHS = (tuning.MAP_LONGEST, _native.LONGEST_END_TO_END, 1 << 40)
 
 
@@ -49,7 +49,7 @@ class MapBatch:
         batch: the reads, whose bases are a view of the block; None if kernels parse them.
         model: pair model of the batch, if the kernel maps batches of several samples.
         conversions: uint8 (n,), how each bisulfite read was converted.
-        which: of these reads; "whole": align no read but end to end; "rest": most templates take the slow path.
+        which: of these reads; "end to end": clip none; "others": most templates take the slow path.
         parts: for each part of the batch that a device mapped, what it wrote: records (uint8, MapRecord of
             cuda/abi/map.hpp: one per read, then overflow records) and number of reads; of chained reads ChainRead,
             ChainOutput and CIGARs (uint8).
@@ -93,9 +93,9 @@ class MapBatch:
         offsets = block[: layout.templates].view(np.int64)
         templates = block[layout.templates : layout.tie_breaks].view(np.uint32)
         tie_breaks = block[layout.tie_breaks : layout.counters].view(np.uint32)
-        block[layout.counters : layout.counters + 4 * sum(_COUNTERS.values())] = 0
+        block[layout.counters : layout.counters + 4 * BlockLayout.counters_size] = 0
         mates = batch.mates if paired else None
-        count, (short, whole, longest) = _native.stage_reads(
+        count, (fast, end_to_end, longest) = _native.stage_reads(
             batch.bases,
             batch.qualities,
             batch.base_offsets,
@@ -110,8 +110,8 @@ class MapBatch:
             templates,
         )
         reads = replace(batch, bases=bases)
-        longest_of = (short, whole, longest)
-        return cls(len(batch), len(bases), block, count, longest_of, reads, model, conversions, which)
+        lengths = fast, end_to_end, longest
+        return cls(len(batch), len(bases), block, count, lengths, reads, model, conversions, which)
 
     @property
     def mates(self) -> int:
@@ -128,7 +128,7 @@ class MapBatch:
             "offsets": block,
             "tie_breaks": block + layout.tie_breaks,
             "templates": block + layout.templates,
-            **{name: block + layout.counters + 4 * at for name, at in zip(_COUNTERS, _FIRST, strict=True)},
+            **{name: block + layout.counters + 4 * at for name, at in zip(_COUNTERS, _COUNTER_OFFSETS, strict=False)},
         }
 
     def on_device(self, slot: Slot) -> int:
@@ -176,9 +176,7 @@ class MapBatch:
             return Alignments.join(found) if len(found) > 1 else found[0]
         from_cpu = Alignments.none()
         if batch is not None and self.left_count:
-            texts = (batch.bases, batch.qualities, batch.base_offsets, batch.names, batch.name_offsets)
-            bases, qualities, offsets, names, ends, left_mates = _native.take_reads(*texts, batch.mates, self.left)
-            from_cpu = on_cpu(SequenceBatch(names, ends, bases, offsets, qualities, mates=left_mates))
+            from_cpu = on_cpu(chosen_reads(batch, self.left))
         parts, host = list(self.parts), from_cpu.native
         return Alignments(*_native.finish_records(parts=parts, mates=mates, conversions=self.conversions, of_host=host))
 
@@ -199,10 +197,10 @@ class BlockLayout:
     """Byte offsets in a block."""
 
     #: number of uint32 counters
-    counters_size = sum(_COUNTERS.values())
+    counters_size = _COUNTER_OFFSETS[-1]
 
     def __init__(self, reads: int) -> None:
         self.templates = 8 * (reads + 1)
         self.tie_breaks = self.templates + 4 * (reads + 1)
         self.counters = self.tie_breaks + 4 * reads
-        self.bases = -(-(self.counters + 4 * sum(_COUNTERS.values())) // _ALIGNMENT) * _ALIGNMENT
+        self.bases = -(-(self.counters + 4 * self.counters_size) // _ALIGNMENT) * _ALIGNMENT

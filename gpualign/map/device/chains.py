@@ -286,17 +286,17 @@ class LongReadKernel:
         for name in _RESULTS:
             sizes[name] = self._bytes(name, used[name])
             self._shares[name] = used[name] / in_flight.capacity[name]
-        if late := [name for name in _RESULTS if sizes[name] > in_flight.ahead[name]]:
-            for name in late:
+        if truncated := [name for name in _RESULTS if sizes[name] > in_flight.ahead[name]]:
+            for name in truncated:
                 slot.download(name, sizes[name], np.uint8)
             slot.finish()
         slot.detach_pinned("batch")  # a host thread may fill it with the next batch
-        return item.mapped(*(self._taken(slot, name, nbytes) for name, nbytes in sizes.items()), chained=True)
+        return item.mapped(*(self._detached(slot, name, nbytes) for name, nbytes in sizes.items()), chained=True)
 
     def _bytes(self, name: str, items: float) -> int:
         return int(items) * int(self._item_bytes[name])
 
-    def _taken(self, slot: Slot, name: str, nbytes: int) -> NDArray[np.uint8]:
+    def _detached(self, slot: Slot, name: str, nbytes: int) -> NDArray[np.uint8]:
         """A result, taken from the slot."""
         array = slot.detach_pinned(name)
         assert array is not None

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.engine.gpu.abi import filled
 from gpualign.engine.gpu.buffers import Slot
-from gpualign.engine.gpu.device import KEPT, Device
+from gpualign.engine.gpu.device import EVICTABLE, Device
 from gpualign.engine.gpu.pinned_pool import is_pinned
 from gpualign.io.reads import Reads
 from gpualign.map import tuning
@@ -194,8 +194,8 @@ class StagedText:
 
     def columns(self, slot: Slot) -> np.void:
         """``ReadColumns`` of cuda/abi/text.hpp: kept from mapping, or parsed again."""
-        kept = kept_reads(slot).use(self.number, slot)
-        reads = self.run(slot) if kept is None else kept
+        parsed = parsed_reads(slot).use(self.number, slot)
+        reads = self.run(slot) if parsed is None else parsed
         return filled("ReadColumns", **{name: reads + self.layout.fastq[name] for name in _COLUMNS})
 
     @cached_property
@@ -228,63 +228,65 @@ def _block_of(
         copied: (offset on the device, bytes, function that writes them) of each array.
     """
     begins: list[tuple[int, int]] = []  # offsets of parts in the block and on the device
-    places, nbytes, end = [], 0, 0
+    offsets, nbytes, end = [], 0, 0
     for at, size, _ in copied:
         if not begins or at - end >= _ALIGNMENT:
             begins.append((_aligned(nbytes), at))
         begin, first = begins[-1]
-        places.append((len(begins) - 1, begin + at - first, size))
+        offsets.append((len(begins) - 1, begin + at - first, size))
         nbytes, end = begin + at - first + size, at + size
     block = pinned_or_pageable(allocate, nbytes)
-    for (_, place, size), (*_, fill) in zip(places, copied, strict=True):
-        fill(block[place : place + size])
-    ends = {part: place + size for part, place, size in places}  # the end of each part's last array
+    for (_, offset, size), (*_, fill) in zip(offsets, copied, strict=True):
+        fill(block[offset : offset + size])
+    ends = {part: offset + size for part, offset, size in offsets}  # the end of each part's last array
     return block, [(block[begin : ends[part]], at) for part, (begin, at) in enumerate(begins)]
 
 
-class KeptArrays:
+class DetachedArrays:
     """Arrays detached from slots, by number. All methods run in the device's thread.
 
     Args:
         key: of the slots' array.
-        max_kept: beyond this number the oldest array is dropped.
+        limit: beyond this number the oldest array is dropped.
     """
 
-    def __init__(self, device: Device, key: str, max_kept: int) -> None:
-        self._device, self._key, self._max_kept = device, key, max_kept
-        self._kept: dict[int, tuple[Any, int]] = {}
+    def __init__(self, device: Device, key: str, limit: int) -> None:
+        self._device, self._key, self._limit = device, key, limit
+        self._idle: dict[int, tuple[Any, int]] = {}
         self._in_use: dict[int, list[tuple[Any, int]]] = {}
         self._spare: list[tuple[Any, int]] = []
 
-    def keep(self, number: int, slot: Slot) -> None:
+    def detach(self, number: int, slot: Slot) -> None:
         """Take the array of a slot whose work is done; the slot gets a spare one, if there is any."""
-        self._kept[number] = slot.detach(self._key)
-        while len(self._kept) > self._max_kept:
-            self._spare.append(self._kept.pop(next(iter(self._kept))))
+        self._idle[number] = slot.detach(self._key)
+        while len(self._idle) > self._limit:
+            self._spare.append(self._idle.pop(next(iter(self._idle))))
         if self._spare:
             slot.attach(self._key, self._spare.pop())
 
     def use(self, number: int, slot: Slot) -> int | None:
         """The array's address, for a batch on this slot; None if it was dropped."""
-        array = self._kept.pop(number, None)
+        array = self._idle.pop(number, None)
         if array is None:
             return None
         self._in_use.setdefault(id(slot), []).append(array)
         return int(array[0])
 
-    def used(self, slot: Slot) -> None:
+    def release(self, slot: Slot) -> None:
         """The slot's work is done: its arrays are spare."""
         self._spare += self._in_use.pop(id(slot), [])
 
     def free(self) -> None:
         """Free all arrays; no kernel may be running."""
-        for pointer, size in itertools.chain(self._kept.values(), self._spare, *self._in_use.values()):
+        for pointer, size in itertools.chain(self._idle.values(), self._spare, *self._in_use.values()):
             self._device.free(pointer, size)
 
 
-def kept_reads(slot: Slot) -> KeptArrays:
+def parsed_reads(slot: Slot) -> DetachedArrays:
     """Parsed reads of mapped batches, kept until their records are written."""
-    return slot.device.resident(f"{KEPT} {READS}", lambda: KeptArrays(slot.device, READS, tuning.KEPT_READS))
+    return slot.device.resident(
+        f"{EVICTABLE} {READS}", lambda: DetachedArrays(slot.device, READS, tuning.PARSED_BATCHES)
+    )
 
 
 def _aligned(nbytes: int) -> int:

@@ -68,8 +68,8 @@ class Workspace:
         """Overflow records for typical reads, and at least what a single pair can need."""
         secondary = params.reporting.secondary
         long_cigar = -(-2 * 2 * 32 * self.words // _native.MAP_RECORD_BYTES)  # two operations per base, two bytes each
-        of_pair = 2 * (1 + min(secondary, self.loci)) * (1 + long_cigar)
-        return of_pair + reads // tuning.READS_PER_LONG_CIGAR + reads * min(secondary, tuning.USUAL_SECONDARY)
+        pair_records = 2 * (1 + min(secondary, self.loci)) * (1 + long_cigar)
+        return pair_records + reads // tuning.READS_PER_LONG_CIGAR + reads * min(secondary, tuning.USUAL_SECONDARY)
 
     @property
     def nbytes(self) -> int:
@@ -167,7 +167,7 @@ class MapKernel:
         self._launches: dict[int, _Launch] = {}
         self._overflow_scale = 1  # multiple of the usual number of overflow records
         # capacities of batches of which most templates take the slow path, and of others
-        self._slow_paths = {rest: SlowPath(index, params, 32) for rest in (False, True)}
+        self._slow_paths = {slow: SlowPath(index, params, 32) for slow in (False, True)}
         self._in_flight: dict[int, tuple[Capacity, int]] = {}  # capacity and bytes of records, by slot
         self._steps = ChainSteps(device, params)
 
@@ -178,11 +178,11 @@ class MapKernel:
         target, rules = resident_target(self.device, self.index), self._rules(slot, item)
         launch = self._launch(item.longest[0])
         workspace, shape = launch.workspace, launch.shape
-        slow_path = self._slow_paths[item.which == "rest"]
-        records_bytes, given = self._records_bytes(item), slow_path.capacity(item, self.device.batch_budget)
-        self._in_flight[id(slot)] = given, records_bytes
+        slow_path = self._slow_paths[item.which == "others"]
+        records_bytes, capacity = self._records_bytes(item), slow_path.capacity(item, self.device.batch_budget)
+        self._in_flight[id(slot)] = capacity, records_bytes
         block = item.on_device(slot)
-        counters = int(slot.clear("counters", 4 * given.counters))
+        counters = int(slot.clear("counters", 4 * capacity.counters))
         records = int(slot.device_array("records", records_bytes, zeroed=True))
         packed = batch_of(
             item,
@@ -192,7 +192,7 @@ class MapKernel:
             target=target,
             rules=rules,
             records=records,
-            next_overflow=counters + 4 * given.overflow,
+            next_overflow=counters + 4 * capacity.overflow,
             state=int(slot.device_array("reads", _native.map_state_bytes(workspace.words, item.reads))),
             slow_templates=int(slot.device_array("slow_templates", 4 * item.templates)),
             conversions=0 if item.conversions is None else int(slot.upload("conversions", item.conversions)),
@@ -209,18 +209,19 @@ class MapKernel:
                 for function, blocks, shared in launch.steps(item):
                     slot.launch(function, blocks, 32 * shape.warps, packed, shared=shared)
         with slot.using(slow):
-            self._run_slow_path(slot, item, packed, block, counters, given)
-        slot.download("counters", given.counters, np.uint32)
+            self._run_slow_path(slot, item, packed, block, counters, capacity)
+        slot.download("counters", capacity.counters, np.uint32)
         slot.download("records", records_bytes, np.uint8)
 
     def _run_slow_path(
-        self, slot: Slot, item: MapBatch, batch: np.void, block: int, counters: int, given: Capacity
+        self, slot: Slot, item: MapBatch, batch: np.void, block: int, counters: int, capacity: Capacity
     ) -> None:
         """Map the templates that the fast path leaves."""
-        slow_path, sizes = self._slow_paths[item.which == "rest"], given.sizes
+        slow_path, sizes = self._slow_paths[item.which == "others"], capacity.sizes
         at_once = self._multiprocessors * tuning.SLOW_PATH_BLOCKS * tuning.SLOW_PATH_WARPS
         warps = max(
-            1, min(at_once, int(tuning.SLOW_PATH_SHARE * self.device.batch_budget) // sizes.group, 2 * given.templates)
+            1,
+            min(at_once, int(tuning.SLOW_PATH_SHARE * self.device.batch_budget) // sizes.group, 2 * capacity.templates),
         )
         block_warps = min(warps, tuning.SLOW_PATH_WARPS)
         blocks = warps // block_warps
@@ -230,11 +231,11 @@ class MapKernel:
             return int(slot.scratch_array(name, nbytes))
 
         if slow_path.any_long(item):
-            self._steps.run(slot, slow_path.long_launch(item, batch, block, array, counters, given))
+            self._steps.run(slot, slow_path.long_launch(item, batch, block, array, counters, capacity))
         defines = tuning.slow_path_defines(self.params.scoring.has_long_gaps)
-        statuses = int(slot.device_array("statuses", 4 * given.templates))
-        for launch in slow_path.launches(item, batch, block, array, counters, workspace, statuses, given):
-            slot.clear("statuses", 4 * given.templates)
+        statuses = int(slot.device_array("statuses", 4 * capacity.templates))
+        for launch in slow_path.launches(item, batch, block, array, counters, workspace, statuses, capacity):
+            slot.clear("statuses", 4 * capacity.templates)
             for kernel, own in slow_path.steps(launch):
                 if kernel:
                     function = self.device.function("map_slow_path", kernel, defines)
@@ -250,16 +251,16 @@ class MapKernel:
         if item.templates == 0:
             return item.mapped(np.zeros(0, np.uint8), 0)
         while True:
-            given, nbytes = self._in_flight.pop(id(slot))
-            counters = slot.pinned("counters", given.counters, np.uint32)
-            if not self._slow_paths[item.which == "rest"].lacking(counters, given):
+            capacity, nbytes = self._in_flight.pop(id(slot))
+            counters = slot.pinned("counters", capacity.counters, np.uint32)
+            if not self._slow_paths[item.which == "others"].lacking(counters, capacity):
                 break
             self.submit(slot, item)
             slot.finish()
         slot.detach_pinned("batch")  # the staging buffer, if there was one
         records, reads = slot.detach_pinned("records"), item.reads
         assert records is not None
-        if int(counters[given.overflow]) > nbytes // _native.MAP_RECORD_BYTES - reads:
+        if int(counters[capacity.overflow]) > nbytes // _native.MAP_RECORD_BYTES - reads:
             self._overflow_scale *= 2  # for later batches
             raise DeviceMemoryExceeded("the reads have more records than there was space for")
         records = records[:nbytes]
@@ -306,7 +307,7 @@ class MapKernel:
         if item.model not in (None, self._model):
             penalties = int(slot.upload("penalties", item.model.penalties))
         rules = rules_of(self.index, self.params, item.model or self._model, penalties, limits)
-        return changed(rules, local=0) if item.which == "whole" else rules
+        return changed(rules, local=0) if item.which == "end to end" else rules
 
 
 def make_kernel(

@@ -156,7 +156,7 @@ class SlowPath:
         )
 
     def long_launch(
-        self, item: MapBatch, batch: np.void, block: int, array: Array, counters: int, given: Capacity
+        self, item: MapBatch, batch: np.void, block: int, array: Array, counters: int, capacity: Capacity
     ) -> np.void:
         """``ChainLaunch`` for the reads that are mapped as long reads; takes the arguments of :meth:`launches`."""
         minimum = _native.LONGEST_END_TO_END + 1
@@ -165,7 +165,7 @@ class SlowPath:
             return array(f"long {name}", nbytes)
 
         chains = chain_batch_of(
-            item, block, self._long_rules, 0, given.long_chains, of_long, counters, minimum, batch["conversions"]
+            item, block, self._long_rules, 0, capacity.long_chains, of_long, counters, minimum, batch["conversions"]
         )
         return chain_launch(batch["target"], chains, counters)
 
@@ -178,52 +178,52 @@ class SlowPath:
         counters: int,
         workspace: int,
         statuses: int,
-        given: Capacity,
+        capacity: Capacity,
     ) -> Iterator[np.void]:
         """``SlowPathLaunch`` of cuda/abi/slow_path.hpp for each part of the templates.
 
         Args:
             batch: the first kernel's ``MapBatch``.
             array: (name, bytes) -> address of an array of the batch.
-            counters: address of uint32 (given.counters,), all 0.
+            counters: address of uint32 (capacity.counters,), all 0.
             workspace: address of the groups' workspaces.
-            statuses: address of uint32 (given.templates,), 0 when a launch begins.
+            statuses: address of uint32 (capacity.templates,), 0 when a launch begins.
         """
-        sizes, long_chains = given.sizes, filled("ChainBatch")
+        sizes, long_chains = capacity.sizes, filled("ChainBatch")
         if self.any_long(item):
-            long_chains = self.long_launch(item, batch, block, array, counters, given)["batch"]
-        for number in range(given.launches):
+            long_chains = self.long_launch(item, batch, block, array, counters, capacity)["batch"]
+        for number in range(capacity.launches):
             own = counters + 4 * (COUNTERS + number * _LAUNCH_COUNTERS)
-            both = np.empty(2, struct("ChainBatch"))
-            both[:] = chain_batch_of(
-                item, block, self._rules[0], 0, given.chains, array, own, conversions=batch["conversions"]
+            chain_batches = np.empty(2, struct("ChainBatch"))
+            chain_batches[:] = chain_batch_of(
+                item, block, self._rules[0], 0, capacity.chains, array, own, conversions=batch["conversions"]
             )
-            both["rules"][1] = self._rules[1]
-            both["state"][1] = array("dense state", item.reads * struct("ChainRead").itemsize)
+            chain_batches["rules"][1] = self._rules[1]
+            chain_batches["state"][1] = array("dense state", item.reads * struct("ChainRead").itemsize)
             yield filled(
                 "SlowPathLaunch",
                 batch=batch,
-                chains=both,
+                chains=chain_batches,
                 long_chains=long_chains,
-                states=array("template states", given.templates * sizes.template),
+                states=array("template states", capacity.templates * sizes.template),
                 statuses=statuses,
                 workspace=workspace,
                 state_bytes=sizes.template,
                 workspace_bytes=sizes.group,
                 band_bytes=sizes.band,
-                max_band_bytes=given.band_limit,
+                max_band_bytes=capacity.band_limit,
                 next=own + 4 * _STEP_COUNTERS,
                 done_chains=own + 4 * _DONE,
                 wanted_loci=own + 4 * _WANTED_LOCI,
                 wanted_hits=own + 4 * _WANTED_HITS,
                 wanted_band=own + 4 * _WANTED_BAND,
                 wanted_templates=own + 4 * _WANTED_TEMPLATES,
-                first=number * given.templates,
-                templates=given.templates,
+                first=number * capacity.templates,
+                templates=capacity.templates,
                 longest=sizes.longest,
-                max_hits=given.hits,
-                max_loci=given.loci,
-                hit_limit=given.hit_limit,
+                max_hits=capacity.hits,
+                max_loci=capacity.loci,
+                hit_limit=capacity.hit_limit,
                 mates=item.mates,
                 full=self._params.seeding.full,
                 max_seeds=sizes.seeds,
@@ -250,20 +250,20 @@ class SlowPath:
         for kernel in KERNELS[-3:]:
             yield step(kernel)
 
-    def lacking(self, counters: NDArray[np.uint32], given: Capacity) -> bool:
+    def lacking(self, counters: NDArray[np.uint32], capacity: Capacity) -> bool:
         """Whether a batch exceeded its capacity, which then grows."""
-        lacking = bool(self._long_arenas.lacking(used_items(counters), given.long_chains))
-        for own in counters[COUNTERS : given.overflow].reshape(given.launches, _LAUNCH_COUNTERS):
-            lacking |= bool(self._arenas.lacking(used_items(own), given.chains))
+        lacking = bool(self._long_arenas.lacking(used_items(counters), capacity.long_chains))
+        for own in counters[COUNTERS : capacity.overflow].reshape(capacity.launches, _LAUNCH_COUNTERS):
+            lacking |= bool(self._arenas.lacking(used_items(own), capacity.chains))
             loci, hits, templates = (int(own[i]) for i in (_WANTED_LOCI, _WANTED_HITS, _WANTED_TEMPLATES))
             band = int(own[_WANTED_BAND]) * _native.WANTED_BAND_BYTES
             self._band = max(self._band, band)
             self._loci = max(self._loci, power_of_two(loci))
             self._hits = max(self._hits, power_of_two(hits))
-            if templates > given.templates * given.launches:
-                self._share = min(1.0, self._share * 1.5 * templates / (given.templates * given.launches))
+            if templates > capacity.templates * capacity.launches:
+                self._share = min(1.0, self._share * 1.5 * templates / (capacity.templates * capacity.launches))
                 lacking = True
-            lacking |= loci > given.loci or hits > given.hits or band > given.sizes.band
+            lacking |= loci > capacity.loci or hits > capacity.hits or band > capacity.sizes.band
         return lacking
 
 

@@ -19,7 +19,7 @@ from gpualign.engine.gpu.device_arrays import DeviceArrays
 from gpualign.engine.gpu.nvcomp import load_nvcomp
 from gpualign.map import tuning
 from gpualign.map.alignments import Found, Written
-from gpualign.map.device.fastq import kept_reads
+from gpualign.map.device.fastq import parsed_reads
 from gpualign.map.device.target import resident_text
 from gpualign.map.device.text_batch import TextMapBatch, TextMapKernel
 from gpualign.sequences.reference import Reference
@@ -68,16 +68,16 @@ class TextBatch:
             arrays = {name: getattr(batch, name) for name in _fields("ReadColumns")}
         arrays |= {name: getattr(found.alignments, name) for name in _fields("RecordColumns")}
         arrays |= {"wanted": found.wanted, "read_group": np.frombuffer(options["read_group"].encode(), np.uint8)}
-        held = {name: np.ascontiguousarray(array) for name, array in arrays.items() if array is not None}
+        present = {name: np.ascontiguousarray(array) for name, array in arrays.items() if array is not None}
         offsets, nbytes = {}, 0
-        for name, array in held.items():
+        for name, array in present.items():
             offsets[name] = nbytes
             nbytes += -(-array.nbytes // _ALIGNMENT) * _ALIGNMENT
         usual = usual_bytes(found, bam)
         block = allocate(nbytes + usual)
         if block is None:
             block = np.empty(nbytes, np.uint8)
-        for name, array in held.items():
+        for name, array in present.items():
             np.copyto(block[offsets[name] : offsets[name] + array.nbytes], array.view(np.uint8))
         return cls(found, bam, deflate, block, offsets, nbytes, usual)
 
@@ -202,7 +202,7 @@ class TextKernel:
         if len(item.found) == 0:
             return Written(np.zeros(0, np.uint8), 0)
         if item.found.text is not None:
-            kept_reads(slot).used(slot)
+            parsed_reads(slot).release(slot)
         capacity, key, ahead = self._in_flight.pop(id(slot))
         size, records, blocks = slot.pinned("totals", 3, np.uint64).tolist()
         slot.detach_pinned("text block")  # the staging buffer, if there was one

@@ -11,7 +11,7 @@ from gpualign.engine.gpu.buffers import Slot
 from gpualign.io.reads import Reads
 from gpualign.map import tuning
 from gpualign.map.device.batch import MapBatch
-from gpualign.map.device.fastq import READS, StagedText, kept_reads
+from gpualign.map.device.fastq import READS, StagedText, parsed_reads
 from gpualign.map.meth import conversions_of
 from gpualign.streaming.pinned import Allocate, no_pinned
 from gpualign.streaming.timeline import STEPS
@@ -81,8 +81,8 @@ class TextMapKernel:
         """The batch with its records; None if the host must parse the text."""
         while True:
             submitted = self._in_flight.pop(id(slot))
-            odd, longest, odd_symbols, _ = slot.pinned("facts", 4, np.uint32).tolist()
-            if odd or odd_symbols or longest > tuning.MAP_LONGEST:
+            irregular, longest, other_symbols, _ = slot.pinned("facts", 4, np.uint32).tolist()
+            if irregular or other_symbols or longest > tuning.MAP_LONGEST:
                 return None
             if longest <= submitted.longest[-1]:
                 break
@@ -92,7 +92,7 @@ class TextMapKernel:
         facts = slot.detach_pinned("facts")
         assert facts is not None
         mapped: TextMapBatch = self._mapper.collect(slot, submitted)
-        kept_reads(slot).keep(item.text.number, slot)
+        parsed_reads(slot).detach(item.text.number, slot)
         layout = item.text.layout
         offsets = facts[layout.block : layout.facts_bytes].view(np.int64)
         text = replace(item.text, base_offsets=offsets)

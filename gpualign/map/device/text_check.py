@@ -46,13 +46,13 @@ def self_test(device: Device) -> None:
     """
     rng = np.random.default_rng(3)
     count, length = 2000, 150
-    letters = np.frombuffer(b"ACGT", np.uint8)[rng.integers(0, 4, 1 << 16)]
-    letters[20_000:20_300] = ord("N")
+    sequence = np.frombuffer(b"ACGT", np.uint8)[rng.integers(0, 4, 1 << 16)]
+    sequence[20_000:20_300] = ord("N")
     packer = _native.ReferencePacker()
-    packer.append(letters)
-    reference = Reference(["random"], np.array([0, len(letters)], np.int64), *packer.finish())
-    position = rng.integers(0, len(letters) - length, count)
-    bases = np.concatenate([letters[at : at + length] for at in position])
+    packer.append(sequence)
+    reference = Reference(["random"], np.array([0, len(sequence)], np.int64), *packer.finish())
+    position = rng.integers(0, len(sequence) - length, count)
+    bases = np.concatenate([sequence[at : at + length] for at in position])
     bases[rng.random(len(bases)) < 0.02] = ord("C")
     offsets = np.arange(count + 1, dtype=np.int64)
     names = np.frombuffer(b"read" * count, np.uint8)

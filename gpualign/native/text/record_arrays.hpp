@@ -1,5 +1,5 @@
-// The records of a batch of reads as NumPy arrays (gpualign/map/alignments.py, Alignments): output of the mappers, input
-// of the formatters.
+// The records of a batch of reads as NumPy arrays (gpualign/map/alignments.py, Alignments): output of the mappers,
+// input of the formatters.
 #pragma once
 #include <tuple>
 #include <vector>
