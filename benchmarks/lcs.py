@@ -16,7 +16,6 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +58,7 @@ def sample_is_right(query: LcsQuery, batch: SequenceBatch, lengths: np.ndarray) 
     parts = [batch.bases[batch.base_offsets[i] : batch.base_offsets[i + 1]] for i in chosen]
     offsets = np.concatenate([[0], np.cumsum([len(part) for part in parts])]).astype(np.int64)
     sample = SequenceBatch(np.zeros(0, np.uint8), np.zeros(len(chosen) + 1, np.int64), np.concatenate(parts), offsets)
-    return bool((score_on_cpu([query], "crochemore", sample).lengths[0] == lengths[chosen]).all())
+    return bool((score_on_cpu([query], sample).lengths[0] == lengths[chosen]).all())
 
 
 # -- the kernel
@@ -73,13 +72,13 @@ class KernelBench:
 
         self.device = Device(list_devices()[index])
 
-    def run(self, query: LcsQuery, batch: SequenceBatch, shape: Any = None, formulation: str = "crochemore") -> dict:
-        return self.device.call(self._run, query, batch, shape, formulation).result()
+    def run(self, query: LcsQuery, batch: SequenceBatch, shape: Any = None) -> dict:
+        return self.device.call(self._run, query, batch, shape).result()
 
-    def _run(self, query: LcsQuery, batch: SequenceBatch, shape: Any, formulation: str) -> dict:
+    def _run(self, query: LcsQuery, batch: SequenceBatch, shape: Any) -> dict:
         from gpualign.lcs.device.lengths import LcsKernel
 
-        kernel = LcsKernel(self.device, [query], formulation, shape)
+        kernel = LcsKernel(self.device, [query], shape)
         slot = slots_of(self.device, 1)[0]
         kernel.submit(slot, batch)
         slot.submitted()
@@ -134,9 +133,7 @@ def bench_kernel(arguments: argparse.Namespace) -> Iterator[dict]:
             if arguments.only and arguments.only not in name:
                 continue
             query, batch = make_case(*case)
-            formulations = ["crochemore", "allison-dix"] if "paper" in name else ["crochemore"]
-            for formulation in formulations:
-                yield {"case": name, "formulation": formulation, **bench.run(query, batch, None, formulation)}
+            yield {"case": name, "formulation": "crochemore", **bench.run(query, batch)}
 
 
 # -- the CPU backend
@@ -161,14 +158,15 @@ def bench_cpu(arguments: argparse.Namespace) -> Iterator[dict]:
         texts = [batch.sequence(i).decode("latin-1") for i in range(count)]
         halves = [part(batch, 0, count // 2), part(batch, count // 2, count)]
 
-        def ours(formulation: str, query: LcsQuery = query, halves: list[SequenceBatch] = halves) -> Any:
-            return list(run_ordered(halves, lambda half: score_on_cpu([query], formulation, half), 2))
+        def ours(query: LcsQuery = query, halves: list[SequenceBatch] = halves) -> Any:
+            return list(run_ordered(halves, lambda half: score_on_cpu([query], half), 2))
 
         def rapidfuzz(query: LcsQuery = query, texts: list[str] = texts) -> Any:
             return cdist([query.text.decode("latin-1")], texts, scorer=LCSseq.similarity, workers=2)
 
-        runs = {"crochemore": partial(ours, "crochemore"), "allison-dix": partial(ours, "allison-dix")}
-        speeds = interleaved(runs | {"rapidfuzz": rapidfuzz}, length * length * count / 1e9, arguments.repeats)
+        speeds = interleaved(
+            {"crochemore": ours, "rapidfuzz": rapidfuzz}, length * length * count / 1e9, arguments.repeats
+        )
         yield {
             "case": f"{length} x {length}, {symbols} letters, 2 threads",
             **{f"{name}_gcups": round(speed, 1) for name, speed in speeds.items()},
@@ -234,7 +232,7 @@ def bench_paths(arguments: argparse.Namespace) -> Iterator[dict]:
     from gpualign.params import available_cores
 
     query, batch = make_case(4, 4096, 100, 4096)
-    lengths = score_on_cpu([query], "crochemore", batch).lengths[0]
+    lengths = score_on_cpu([query], batch).lengths[0]
     hits = [Hit(int(lengths[i]), i, "+", str(i), "", 4096, batch.sequence(i)) for i in range(100)]
     strands, threads = QueryStrands("q", 4096, (query,)), available_cores()
 

@@ -69,17 +69,17 @@ struct Strip {
 
     __device__ __forceinline__ void start(int32_t) {
 #pragma unroll
-        for (int w = 0; w < WORDS; w++) row[w] = Crochemore::first_row<uint32_t>();
+        for (int w = 0; w < WORDS; w++) row[w] = lcs_first_row<uint32_t>();
     }
     // One column; bits shifted out of `in` enter, those that leave are shifted into `out`.
     __device__ __forceinline__ void step(const uint4* masks, int codes, uint32_t& in, uint32_t& out) {
         uint32_t eq[4 * kQuads];
         load_masks(masks, codes, eq);
-        lcs_column<Crochemore>(row, [&](int w) { return eq[w]; }, in, out);
+        lcs_column(row, [&](int w) { return eq[w]; }, in, out);
     }
     __device__ __forceinline__ void finish(Pair& pair) const {
 #pragma unroll
-        for (int w = 0; w < WORDS; w++) pair.value += __popc(Crochemore::grows(row[w]));
+        for (int w = 0; w < WORDS; w++) pair.value += __popc(lcs_grows(row[w]));
     }
 };
 #else

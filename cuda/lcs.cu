@@ -10,7 +10,7 @@
 // it out).
 //
 // Macros: LCS_TILE (words a thread, a multiple of 4), LCS_LANES (1, 2, 4, 8, 16, 32), LCS_THREADS (that must
-// fit a multiprocessor, in blocks of any size, which bounds the registers), LCS_FORMULATION (Crochemore or AllisonDix).
+// fit a multiprocessor, in blocks of any size, which bounds the registers).
 #include <cstdint>
 
 #include "algo/lcs/lcs.hpp"
@@ -23,9 +23,6 @@
 #endif
 #ifndef LCS_THREADS
 #define LCS_THREADS 1024
-#endif
-#ifndef LCS_FORMULATION
-#define LCS_FORMULATION Crochemore
 #endif
 
 namespace gpualign {
@@ -74,21 +71,20 @@ template <int STEP> struct MaskRow {
 __device__ __forceinline__ uint32_t symbol(uint32_t four, int i) { return __byte_perm(four, 0, 0x4440 + i); }
 
 // One subject a thread.
-template <class Policy, int TILE>
+template <int TILE>
 __device__ __forceinline__ void run_alone(uint32_t (&row)[TILE], const uint4* text, uint16_t* carries, uint32_t chunks,
     const char* slot, uint32_t row_stride, bool first, bool last) {
     uint4 next = chunks ? text[0] : uint4{};
     for (uint32_t c = 0; c < chunks; c++) {
         uint4 codes = next;
         if (c + 1 < chunks) next = text[(c + 1) * warp_lanes];
-        uint32_t in = first ? Policy::template idle_carries<uint32_t>() : uint32_t(carries[c * warp_lanes]) << chunk;
+        uint32_t in = first ? 0 : uint32_t(carries[c * warp_lanes]) << chunk;
         uint32_t out = 0;
 #pragma unroll 1
         for (int part = 0; part < chunk / 4; part++) {
 #pragma unroll
             for (int i = 0; i < 4; i++)
-                lcs_column<Policy>(
-                    row, MaskRow<LcsShape<1>::step>{slot + symbol(codes.x, i) * row_stride, {}}, in, out);
+                lcs_column(row, MaskRow<LcsShape<1>::step>{slot + symbol(codes.x, i) * row_stride, {}}, in, out);
             codes = uint4{codes.y, codes.z, codes.w, 0};
         }
         if (!last) carries[c * warp_lanes] = uint16_t(out);
@@ -98,7 +94,7 @@ __device__ __forceinline__ void run_alone(uint32_t (&row)[TILE], const uint4* te
 // LANES threads a subject. What goes from thread to thread is half the symbol's byte offset in the profile with the
 // carry in the top bit: doubling it puts the carry into the flag and leaves the offset.
 // The last thread's carries come `delay` columns late, so carries[c] holds those of columns c * 16 - delay onwards.
-template <class Policy, int TILE, int LANES>
+template <int TILE, int LANES>
 __device__ __forceinline__ void run_together(uint32_t (&row)[TILE], const uint4* text, uint16_t* carries,
     uint32_t chunks, const char* slot, const LcsProfile& profile, bool first, bool last) {
     using Shape = LcsShape<LANES>;
@@ -106,8 +102,7 @@ __device__ __forceinline__ void run_together(uint32_t (&row)[TILE], const uint4*
     constexpr uint32_t late = (Shape::delay + chunk - 1) / chunk;  // chunks
     constexpr int skip = Shape::delay % chunk;
     const uint32_t half_stride = profile.row_stride / 2;
-    const uint32_t idle = (profile.absent * half_stride) | (Policy::template idle_carries<uint32_t>() << 31);
-    uint32_t packet = idle, out = 0;
+    uint32_t packet = profile.absent * half_stride, out = 0;
     for (uint32_t c = 0; c < chunks + late; c++) {
         uint4 codes;
         if (c < chunks) {
@@ -115,7 +110,7 @@ __device__ __forceinline__ void run_together(uint32_t (&row)[TILE], const uint4*
         } else {
             codes.x = codes.y = codes.z = codes.w = profile.absent * 0x01010101u;
         }
-        uint32_t in = Policy::template idle_carries<uint32_t>();
+        uint32_t in = 0;
         if (!first && c < chunks) {
             const uint32_t early = carries[(c + Shape::delay / chunk) * Shape::subjects];
             const uint32_t later = skip ? carries[(c + Shape::delay / chunk + 1) * Shape::subjects] : 0;
@@ -131,7 +126,7 @@ __device__ __forceinline__ void run_together(uint32_t (&row)[TILE], const uint4*
                 const uint32_t passed = __shfl_up_sync(0xffffffffu, packet, 1, LANES);
                 uint32_t offset = lane == 0 ? fresh : passed;
                 MaskRow<Shape::step> masks;
-                lcs_column<Policy>(
+                lcs_column(
                     row,
                     [&](int w) {
                         if (w == 0) masks.at = slot + offset;
@@ -146,7 +141,7 @@ __device__ __forceinline__ void run_together(uint32_t (&row)[TILE], const uint4*
     }
 }
 
-template <class Policy, int TILE, int LANES>
+template <int TILE, int LANES>
 __device__ __forceinline__ void lcs_lengths(const LcsBatch& batch, const LcsProfile& profile, char* shared) {
     using Shape = LcsShape<LANES>;
     const uint32_t thread = blockIdx.x * blockDim.x + threadIdx.x;
@@ -167,16 +162,15 @@ __device__ __forceinline__ void lcs_lengths(const LcsBatch& batch, const LcsProf
         if (!busy) continue;
         uint32_t row[TILE];
 #pragma unroll
-        for (int w = 0; w < TILE; w++) row[w] = Policy::template first_row<uint32_t>();
+        for (int w = 0; w < TILE; w++) row[w] = lcs_first_row<uint32_t>();
         const bool first = pass == 0, last = pass + 1 == profile.count;
         if constexpr (LANES == 1) {
-            run_alone<Policy>(row, batch.text + start + inside, carries, chunks, slot, profile.row_stride, first, last);
+            run_alone(row, batch.text + start + inside, carries, chunks, slot, profile.row_stride, first, last);
         } else {
-            run_together<Policy, TILE, LANES>(
-                row, batch.text + start + inside, carries, chunks, slot, profile, first, last);
+            run_together<TILE, LANES>(row, batch.text + start + inside, carries, chunks, slot, profile, first, last);
         }
 #pragma unroll
-        for (int w = 0; w < TILE; w++) total += __popc(Policy::grows(row[w]));
+        for (int w = 0; w < TILE; w++) total += __popc(lcs_grows(row[w]));
     }
     if (!busy) return;
 #pragma unroll
@@ -192,8 +186,7 @@ extern "C" __global__ void __launch_bounds__(LCS_THREADS) lcs_lengths(const uint
     extern __shared__ uint4 lcs_shared[];
     const gpualign::LcsBatch batch{text, warp_start, warp_chunks, carries, order, lengths, subjects};
     const gpualign::LcsProfile profile{passes, image, count, row_stride, slot_stride, absent};
-    gpualign::lcs_lengths<gpualign::LCS_FORMULATION, LCS_TILE, LCS_LANES>(
-        batch, profile, reinterpret_cast<char*>(lcs_shared));
+    gpualign::lcs_lengths<LCS_TILE, LCS_LANES>(batch, profile, reinterpret_cast<char*>(lcs_shared));
 }
 
 // Translates the subjects' bytes to codes and interleaves them for lcs_lengths; one block a warp of subjects.

@@ -1,10 +1,8 @@
 // Kernels of `pairwise`: scores (LazyRScan), alignments (RScan and its traceback), and the edit filter ahead of both.
 // The launch numbers are in gpualign/pairwise/tuning.py; the host side is gpualign/pairwise/device/kernel.py.
 #include "algo/pairwise/edit_band.hpp"
-#include "device/pairwise/diagonal_tasks.cuh"
 #include "device/pairwise/lazy_kernel.cuh"
 #include "device/pairwise/trace_scan.cuh"
-#include "device/pairwise/window_walk.cuh"
 
 #ifndef AFFINE  // the kernels of affine gaps, else those of linear gaps: a run needs either, and all take long to
                 // compile
@@ -197,45 +195,6 @@ RSCAN(affine_wide, int32_t, true)
 RSCAN(linear, int16x2, false)
 RSCAN(linear_wide, int32_t, false)
 #endif
-
-#define DIAGONALS(name, Affine, Keep, Columns) \
-    extern "C" __global__ void __launch_bounds__(block_threads) name(const StripTask* tasks, int count, \
-        unsigned* ticket, LazyScheme scheme, DeviceSequences queries, DeviceSequences targets, int2* borders, \
-        int ring, int rows, int* progress, uint32_t* directions, int32_t* scores) { \
-        diagonals<CornerStrips, Affine, Keep, Columns>( \
-            tasks, count, ticket, scheme, queries, targets, borders, ring, rows, progress, directions, scores); \
-    }
-
-#if AFFINE
-DIAGONALS(tiled_affine_nucleotides, true, false, HalfColumns<half_columns>)
-DIAGONALS(tiled_affine_symbols, true, false, TableColumns<scored_columns>)
-DIAGONALS(dscan_affine_nucleotides, true, true, ByteColumns<kept_columns>)
-DIAGONALS(dscan_affine_symbols, true, true, TableColumns<kept_columns>)
-#else
-DIAGONALS(tiled_linear_nucleotides, false, false, HalfColumns<half_columns>)
-DIAGONALS(tiled_linear_symbols, false, false, TableColumns<scored_columns>)
-DIAGONALS(dscan_linear_nucleotides, false, true, ByteColumns<kept_columns>)
-DIAGONALS(dscan_linear_symbols, false, true, TableColumns<kept_columns>)
-#endif
-
-// The traceback through DScan's directions, a warp a pair; directions_at is where each pair's first strip begins.
-extern "C" __global__ void __launch_bounds__(block_threads) dscan_walk(DeviceSequences queries, DeviceSequences targets,
-    PairList pairs, const int32_t* scores, const uint32_t* directions, const int64_t* directions_at,
-    TraceResult* results, uint32_t* runs, const int64_t* runs_at, int count, Matching matching) {
-    __shared__ __align__(16) Window windows[block_threads / warp_size];
-    const int pair = int((blockIdx.x * int64_t(block_threads) + threadIdx.x) / warp_size);
-    if (pair >= count) return;
-    const int q = pairs.query[pair], t = pairs.target[pair];
-    const uint8_t *query = queries.codes + queries.offsets[q], *target = targets.codes + targets.offsets[t];
-    const int n = int(queries.offsets[q + 1] - queries.offsets[q]),
-              m = int(targets.offsets[t + 1] - targets.offsets[t]);
-    Path path(runs + runs_at[pair]);
-    Walk walk = path.begin({scores[pair], n, m}, n, m, 0);
-    WindowWalk(query, n, target, directions + directions_at[pair], windows[threadIdx.x / warp_size], matching)
-        .run(walk, path);
-    path.finish(walk, 0);
-    if (threadIdx.x % warp_size == 0) results[pair] = path.result;
-}
 
 #define FILTER(name, W) \
     extern "C" __global__ void __launch_bounds__(block_threads) name(const LazyTask* tasks, int count, \

@@ -9,26 +9,26 @@
 namespace gpualign {
 namespace nw {
 
-#define PART(name, Ends, Found, Affine, Columns) \
+#define PART(name, Ends, Affine, Columns) \
     extern "C" __global__ void __launch_bounds__(block_threads, 1) name(BorderedTile part, LazyScheme scheme, \
-        unsigned* ticket, int2* borders, int ring, int* progress, Found* found) { \
+        unsigned* ticket, int2* borders, int ring, int* progress, AlignmentEnd* found) { \
         part_strips<Ends, Affine, Columns>(part, scheme, ticket, borders, ring, progress, found); \
     }
-#define DIRECTIONS(name, Ends, Found, Affine, Columns) \
+#define DIRECTIONS(name, Ends, Affine, Columns) \
     extern "C" __global__ void __launch_bounds__(block_threads, 1) name(const DpTile* parts, int count, int strips, \
-        LazyScheme scheme, unsigned* ticket, int2* borders, int* progress, uint32_t* directions, Found* ends) { \
+        LazyScheme scheme, unsigned* ticket, int2* borders, int* progress, uint32_t* directions, AlignmentEnd* ends) { \
         part_directions<Ends, Affine, Columns>( \
             parts, count, strips, scheme, ticket, borders, progress, directions, ends); \
     }
 
 // The whole table, with borders kept, of each mode; then parts, where it matters only whether they are local.
 #define PARTS(gaps, Affine, kind, Scored, Kept) \
-    PART(part_borders_##gaps##_##kind, CornerStrips, int32_t, Affine, Scored) \
-    PART(part_ends_##gaps##_##kind, BorderStrips, AlignmentEnd, Affine, Scored) \
-    DIRECTIONS(part_directions_##gaps##_##kind, CornerStrips, int32_t, Affine, Kept)
+    PART(part_borders_##gaps##_##kind, CornerStrips, Affine, Scored) \
+    PART(part_ends_##gaps##_##kind, BorderStrips, Affine, Scored) \
+    DIRECTIONS(part_directions_##gaps##_##kind, CornerStrips, Affine, Kept)
 #define LOCAL_PARTS(kind, Scored, Kept) \
-    PART(part_local_affine_##kind, LocalStrips, AlignmentEnd, true, Scored) \
-    DIRECTIONS(part_localdirections_affine_##kind, LocalStrips, AlignmentEnd, true, Kept)
+    PART(part_local_affine_##kind, LocalStrips, true, Scored) \
+    DIRECTIONS(part_localdirections_affine_##kind, LocalStrips, true, Kept)
 
 #if AFFINE
 PARTS(affine, true, nucleotides, HalfColumns<half_columns>, ByteColumns<kept_columns>)

@@ -4,6 +4,8 @@
 // The first byte chooses TSV, BED or PAF.
 #include "verify/candidate_text.hpp"
 
+#include "../tests/native/candidate_columns.hpp"
+
 #include <cstdlib>
 #include <memory>
 

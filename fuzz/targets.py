@@ -29,8 +29,8 @@ from gpualign.pairwise.matrices import load_matrix
 from gpualign.pairwise.pair_lists import read_pairs
 from gpualign.sequences.batch import SequenceBatch, join_bytes
 from gpualign.sequences.reference import Reference
-from gpualign.verify.batches import Texts, prepare, prepare_lines
-from gpualign.verify.candidates import CandidateChunk, read_candidates
+from gpualign.verify.batches import Texts, prepare_chunk
+from gpualign.verify.candidates import read_candidates
 from gpualign.verify.params import VerifyParams
 
 _REFERENCE = Reference(
@@ -74,11 +74,8 @@ def reference(path: str) -> None:
 
 def places(path: str) -> None:
     for grouped in (False, True):
-        for step in read_candidates(path, 64, grouped, _NAMES, _NAMES):
-            if isinstance(step, CandidateChunk):
-                made = prepare_lines(_VERIFY, _TEXTS, step, _NAMES, _NAMES)
-            else:
-                made = prepare(_VERIFY, _TEXTS, step)
+        for step in read_candidates(path, 64, grouped):
+            made = prepare_chunk(_VERIFY, _TEXTS, step, _NAMES, _NAMES)
             assert len(made.query) == len(made.target)
 
 

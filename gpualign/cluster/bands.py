@@ -61,7 +61,7 @@ class BandedAligner:
             return aligned
         rest = np.flatnonzero(~beyond)
         wider = Candidates(block.take(again), proved_low[again], proved_high[again])
-        both = Alignments.join(aligned.take(rest), align_strand(problem, wider, 0))
+        both = Alignments.join([aligned.take(rest), align_strand(problem, wider, 0)])
         return both.take(np.argsort(np.concatenate([rest, again])))
 
     def align_scored(self, block: PairBlock, scores: NDArray[np.int32]) -> Alignments:

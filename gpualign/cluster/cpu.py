@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +14,8 @@ from gpualign import _native
 from gpualign.cluster.bands import BandedAligner, aligned_by_score, aligned_within, aligner_of
 from gpualign.pairwise.alignments import Alignments, Measures
 from gpualign.pairwise.cpu import PairProblem
+from gpualign.sequences.columns import Columns
 from gpualign.sequences.identity import reaches
-from gpualign.sequences.offsets import join_offsets
 from gpualign.sequences.pairs import PairBlock
 from gpualign.streaming.timeline import STEPS
 
@@ -42,7 +42,7 @@ class NearPairs:
 
 
 @dataclass(frozen=True, eq=False)
-class Hits:
+class Hits(Columns):
     """Pairs that reach the identity, in order.
 
     Attributes:
@@ -60,26 +60,11 @@ class Hits:
     operations: NDArray[np.uint32]
     operation_offsets: NDArray[np.int64]
 
-    def __len__(self) -> int:
-        return len(self.query)
-
-    @property
-    def columns(self) -> tuple[NDArray[Any], ...]:
-        """All arrays, in the order in which native functions take them."""
-        return tuple(getattr(self, entry.name) for entry in fields(self))
-
     @classmethod
     def none(cls) -> Hits:
         """No hits."""
         kinds = ("i4", "i4", "f8", "u1", "u4")
         return cls(*(*(np.zeros(0, kind) for kind in kinds), np.zeros(1, np.int64)))
-
-    @classmethod
-    def join(cls, parts: Sequence[Hits]) -> Hits:
-        """The hits of all parts as one."""
-        parts = parts or [cls.none()]
-        columns = (np.concatenate([getattr(part, entry.name) for part in parts]) for entry in fields(cls)[:-1])
-        return cls(*(*columns, join_offsets([part.operation_offsets for part in parts])))
 
 
 @dataclass(frozen=True, eq=False)

@@ -116,9 +116,9 @@ class Neighbors:
             items = self._of_parts(targets, *self._strands(queries, first, last), wanted)
             results = list(self._backend.run(items, self._stage))
             self.candidates += sum(pairs for _, pairs in results)
-            return Hits.join([hits for hits, _ in results])
+            return Hits.join([Hits.none(), *(hits for hits, _ in results)])
         blocks = self.blocks(targets, queries, first, last)
-        return Hits.join(list(self.hits(NearPairs(block, wanted) for block in blocks)))
+        return Hits.join([Hits.none(), *self.hits(NearPairs(block, wanted) for block in blocks)])
 
     def _of_parts(
         self,

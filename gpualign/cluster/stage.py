@@ -26,7 +26,7 @@ def cluster_stage(problem: ClusterProblem, word: int) -> Stage[NearPairs | NearP
         index = item.part.index(problem, word)
         rows, found = index.candidates(item.queries, item.first, item.last, 1)
         blocks = cut(item.queries[rows], item.part.distinct[found], size)
-        return Hits.join([of(NearPairs(block, item.wanted)) for block in blocks]), len(rows)
+        return Hits.join([Hits.none(), *(of(NearPairs(block, item.wanted)) for block in blocks)]), len(rows)
 
     def on_cpu(item: NearPairs | NearPart) -> tuple[Hits, int]:
         return hits(item, tuning.BLOCK_PAIRS, lambda pairs: near_on_cpu(problem, pairs))

@@ -1,30 +1,17 @@
-"""Reads from SAM through htslib, and the headers of our own SAM and BAM."""
+"""The headers of our own SAM and BAM, and which tags of an input are those of its reads."""
 
 from __future__ import annotations
 
-import contextlib
 import re
 import struct
-from collections.abc import Iterator, Sequence
-from itertools import chain
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
-import numpy as np
-
-from gpualign.errors import InputError, UsageError, counted
+from gpualign.errors import InputError, UsageError
 from gpualign.io.contigs import Contigs
-from gpualign.io.files import InputFile
-from gpualign.io.htslib_input import HtslibInput
-from gpualign.io.sam_lines import BASES_AS_EQUAL, what_is_wrong
-from gpualign.sequences.batch import SequenceBatch, join_bytes
 from gpualign.sequences.reference import Reference
 from gpualign.version import __version__
 
-if TYPE_CHECKING:
-    import pysam
-
-_REVERSE = 0x10
-_SECONDARY_OR_SUPPLEMENTARY = 0x900
 #: tags that describe an alignment, from the programs' documentation; they are dropped from the input. With a type where
 #: another program uses the name for a property of the read.
 _ALIGNMENT_TAGS = (
@@ -36,129 +23,15 @@ _ALIGNMENT_TAGS = (
     "ct dc do dt mc ZQ DI:i DS:i DT "  # samtools, biobambam, Picard
     "ed"
 )
-#: tags of modified bases, which count from a read's first base, in the form of :func:`dropped_tags`
-_MODIFICATION_TAGS = frozenset({"MM*", "ML*", "MN*", "Mm*", "Ml*"})
-_COMPLEMENT = str.maketrans("ACGTRYSWKMBDHVN", "TGCAYRSWMKVHDBN")
 _HEADER_LINE = re.compile(r"@(CO\t.*|[A-Za-z][A-Za-z](\t[A-Za-z][A-Za-z0-9]:[^\t]*)+)")
 #: contig names by the SAM specification, section 1.2.1, and with bytes beyond ASCII, which htslib passes on
 _CONTIG_NAME = re.compile(r"[0-9A-Za-z!#$%&+./:;?@^_|~\x80-\xff-][0-9A-Za-z!#$%&*+./:;=?@^_|~\x80-\xff-]*")
-#: name, bases, qualities, tags, flags
-_Row = tuple[bytes, bytes, bytes | None, bytes, int]
 
 
 def dropped_tags(keep_read_groups: bool) -> str:
     """The tags to drop from an input, three characters each: name and type, ``*`` for any type."""
     tags = _ALIGNMENT_TAGS if keep_read_groups else _ALIGNMENT_TAGS + " RG"
     return "".join(tag[:2] + (tag[3:] or "*") for tag in tags.split())
-
-
-class AlignmentReads:
-    """The original reads of a SAM file (or another format of htslib): without secondary and supplementary records, in
-    the sequencer's orientation, with tags and flags.
-
-    Args:
-        file: the input; htslib opens a file again, and gets standard input through a pipe.
-        keep_read_groups: keep RG tags and @RG lines (False where the user names a read group).
-
-    Attributes:
-        header: pysam's dictionary.
-        paired: the first read is one of a pair.
-
-    Raises:
-        InputError: not readable by htslib.
-    """
-
-    def __init__(self, file: InputFile, keep_read_groups: bool = True) -> None:
-        self.path = file.path
-        dropped = dropped_tags(keep_read_groups)
-        self._dropped = {dropped[i : i + 3] for i in range(0, len(dropped), 3)}
-        import pysam  # slow to import
-
-        pysam.set_verbosity(0)  # its messages would mix with ours
-        try:
-            self._input = HtslibInput(file)
-            with contextlib.closing(self._input):
-                self._file = pysam.AlignmentFile(self._input.source, "r", check_sq=False)
-            # pysam may refuse what htslib accepts, and text that is not UTF-8
-            self.header: dict[str, Any] = self._file.header.to_dict()
-        except (OSError, ValueError, AssertionError) as error:
-            raise InputError(f"cannot be read as SAM, BAM or CRAM: {error}", file.path) from error
-        self._records: Iterator[Any] = self._file.fetch(until_eof=True)
-        self._regular = file.regular
-        try:
-            first = next(self._records, None)
-        except (OSError, ValueError) as error:
-            raise self._malformed(0, 0, error) from error
-        self.paired = first is not None and first.is_paired
-        if first is not None:
-            self._records = chain([first], self._records)
-
-    def items(self, bases_per_batch: int) -> Iterator[SequenceBatch]:
-        """Batches of about ``bases_per_batch`` bases.
-
-        Raises:
-            InputError: a truncated or damaged file.
-        """
-        rows: list[_Row] = []
-        bases = 0
-        count = before = 0
-        try:
-            for record in self._records:
-                before += 1
-                if record.flag & _SECONDARY_OR_SUPPLEMENTARY:
-                    continue
-                count += 1
-                row = self._row(record)
-                rows.append(row)
-                bases += len(row[1]) + 1
-                if bases >= bases_per_batch:
-                    yield _batch(rows)
-                    rows, bases = [], 0
-            self._input.check_end()
-        except (OSError, ValueError) as error:
-            raise self._malformed(before, count, error) from error
-        if rows:
-            yield _batch(rows)
-
-    def _malformed(self, records: int, reads: int, error: Exception) -> InputError:
-        """The error of the line after ``records`` records, ``reads`` of them primary."""
-        line = sum(map(bool, str(self._file.header).split("\n"))) + records + 1
-        what = what_is_wrong(self.path, line, self._file.references) if self._regular else None
-        if what is not None:
-            return InputError(what, self.path, line)
-        what = f"truncated or damaged after {counted(reads, 'read')}: {error}"
-        return InputError(what, self.path, None if self._regular else line)
-
-    def _row(self, record: pysam.AlignedSegment) -> _Row:
-        fields = record.to_string().split("\t")
-        sequence, quality = fields[9].upper(), fields[10]
-        if sequence == "*":
-            sequence, quality = "", ""
-        if "=" in sequence:
-            raise InputError(f"record '{fields[0]}' {BASES_AS_EQUAL}", self.path)
-        dropped = self._dropped | _MODIFICATION_TAGS if "H" in fields[5] else self._dropped
-        tags = "\t".join(tag for tag in fields[11:] if not {tag[:2] + "*", tag[:2] + tag[3]} & dropped)
-        if record.flag & _REVERSE:
-            sequence, quality = sequence.translate(_COMPLEMENT)[::-1], quality[::-1] if quality != "*" else quality
-        # htslib prints a missing quality string as "*"; a one-base read may have that as its quality
-        missing = quality == "*" and record.query_qualities is None
-        strings = sequence.encode(), None if missing else quality.encode()
-        return fields[0].encode(), *strings, tags.encode(), record.flag
-
-    def close(self) -> None:
-        self._file.close()
-
-
-def _batch(rows: list[_Row]) -> SequenceBatch:
-    names, name_offsets = join_bytes([row[0] for row in rows])
-    bases, base_offsets = join_bytes([row[1] for row in rows])
-    qualities = None
-    if any(row[2] is not None for row in rows):
-        # a batch has qualities for all reads or none; tools write '!' (0) for reads without
-        qualities, _ = join_bytes([b"!" * len(row[1]) if row[2] is None else row[2] for row in rows])
-    tags, tag_offsets = join_bytes([row[3] for row in rows])
-    flags = np.array([row[4] for row in rows], np.uint16)
-    return SequenceBatch(names, name_offsets, bases, base_offsets, qualities, tags, tag_offsets, flags=flags)
 
 
 def parse_read_group(text: str) -> tuple[str, str]:

@@ -263,14 +263,11 @@ class CutBlocks(NamedTuple):
         """
         begin = min(len(content), -before % BLOCK_CONTENT)
         end = len(content) - (len(content) - begin) % BLOCK_CONTENT
-        to_codec = level is None and begin < end and codec.deflates_at(before)
-        if to_codec and (made := codec.deflate(content[begin:end])) is not None:
-            return cls(content[:begin].tobytes(), made.data, content[end:].tobytes())
-        if level is None:
-            with STEPS.at("deflate"):
-                head, blocks, tail = isal().cut(content, before)
-            return cls(head, blocks.data, tail)
-        return cls(content[:begin].tobytes(), _blocks(content[begin:end].data, level), content[end:].tobytes())
+        whole, made = content[begin:end], None
+        if level is None and len(whole) and codec.deflates_at(before):
+            made = codec.deflate(whole)
+        blocks = _blocks(whole, level) if made is None else made.data
+        return cls(content[:begin].tobytes(), blocks, content[end:].tobytes())
 
 
 class BgzfWriter:
@@ -358,6 +355,7 @@ def bgzf_writer(
 
 
 @STEPS.at("deflate")
-def _blocks(content: bytes | memoryview, level: int | None = None) -> memoryview:
+def _blocks(content: bytes | memoryview | NDArray[np.uint8], level: int | None = None) -> memoryview:
+    """The BGZF blocks of some content; compression releases the GIL."""
     text = np.frombuffer(content, np.uint8)
     return (isal().compress(text) if level is None else zlib_ng().compress(text, level)).data

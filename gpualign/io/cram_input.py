@@ -6,21 +6,25 @@ import contextlib
 import os
 import subprocess
 import tempfile
+import threading
 
 from gpualign.errors import InputError
 from gpualign.io import tuning
 from gpualign.io.files import InputFile
-from gpualign.io.htslib_input import HtslibInput
 from gpualign.io.samtools import reason, words
 
 #: uncompressed, no @PG line of its own
 _ARGUMENTS = ("view", "-u", "--no-PG", "-o", "-")
 #: CRAM leaves out MD and NM where they are what the reference says
 _NO_TAGS_OF_REFERENCE = ("--input-fmt-option", "decode_md=0")
+_PUMPED = 1 << 20
+#: text in CRAM's end-of-file container, and the longest form of that container
+_CRAM_END, _LONGEST_END = b"EOF", 38
 
 
 class CramInput:
-    """A CRAM file as a stream of BAM, for :class:`BamReads`.
+    """A CRAM file as a stream of BAM, for :class:`RecordInput`. samtools opens a regular file again; any other input,
+    whose first bytes have been read, comes to it through a pipe.
 
     Args:
         reference_path: FASTA of the reference; None: htslib finds it.
@@ -29,25 +33,31 @@ class CramInput:
     """
 
     def __init__(self, file: InputFile, reference_path: str | None, threads: int, all_tags: bool = False) -> None:
-        self.path = file.path
-        self._input = HtslibInput(file)
+        self.path, self._file = file.path, file
         reference = () if reference_path is None else ("-T", reference_path)
         tags = () if all_tags else _NO_TAGS_OF_REFERENCE
         arguments = (*_ARGUMENTS, *tags, *reference, "-@", str(threads - 1))
-        with contextlib.closing(self._input):
-            source = self._input.source
-            by_name = isinstance(source, str)
-            self._messages = tempfile.TemporaryFile()
-            # it ends by itself when its output is closed
-            self._process = subprocess.Popen(
-                words(*arguments, os.path.abspath(file.path) if by_name else "-"),
-                stdin=subprocess.DEVNULL if isinstance(source, str) else source,
-                stdout=subprocess.PIPE,
-                stderr=self._messages,
-                pipesize=tuning.PIPE_BYTES,
-            )
+        self._messages = tempfile.TemporaryFile()
+        self._pump: threading.Thread | None = None
+        # it ends by itself when its output is closed
+        self._process = subprocess.Popen(
+            words(*arguments, os.path.abspath(file.path) if file.regular else "-"),
+            stdin=subprocess.DEVNULL if file.regular else subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._messages,
+            pipesize=tuning.PIPE_BYTES,
+        )
+        if not file.regular:
+            self._pump = threading.Thread(target=self._feed, daemon=True, name="gpualign-htslib")
+            self._pump.start()
         assert self._process.stdout is not None
         self._decoded = InputFile(f"/dev/fd/{self._process.stdout.fileno()}")
+
+    def _feed(self) -> None:
+        assert self._process.stdin is not None
+        with contextlib.suppress(OSError), self._process.stdin as out:
+            while data := self._file.raw().read(_PUMPED):
+                out.write(data)
 
     def readinto(self, view: memoryview, /) -> int:
         """Fill ``view``; returns how many bytes, fewer only at the end.
@@ -62,7 +72,9 @@ class CramInput:
 
     def marked_end(self) -> bool:
         """Whether the file has CRAM's end-of-file container."""
-        return self._input.marked_end()
+        if self._pump is not None:
+            self._pump.join()
+        return _CRAM_END in self._file.tail(_LONGEST_END)
 
     def close(self) -> None:
         self._process.kill()

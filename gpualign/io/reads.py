@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.errors import InputError, check_count, shown_input
 from gpualign.io import tuning
-from gpualign.io.alignment import AlignmentReads, dropped_tags
-from gpualign.io.bam_reads import BamReads
+from gpualign.io.alignment import dropped_tags
 from gpualign.io.bgzf_block import BAM_MAGIC
 from gpualign.io.chunks import read_chunks
 from gpualign.io.fastq_text import FastqText
@@ -23,21 +22,22 @@ from gpualign.io.fastx import Chunk, LongRecord, SequenceAlphabet
 from gpualign.io.files import InputFile
 from gpualign.io.mate_names import pair_neighbours
 from gpualign.io.packed import Packed
+from gpualign.io.record_input import CRAM_MAGIC, SAM_TAGS, RecordChunk, RecordInput
 from gpualign.io.sources import InPieces, Source, Stored, Streamed
 from gpualign.io.streams import TextOfPieces
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.pinned import Allocate, no_pinned
 from gpualign.streaming.timeline import STEPS
 
-#: about how many bytes of FASTQ text a base has; batch sizes are in bases
+#: about how many bytes of FASTQ text, or of records, a base has; batch sizes are in bases
 _BYTES_PER_BASE = 2
+#: limit of a chunk of records, as a caller may ask for a whole file
+_MAX_BYTES = 1 << 30
 #: largest file that the reader reads itself; files of the kernel report a size of 0
 _HELD = 1 << 16
 #: SAM's flag
 _PAIRED = 0x1
 #: what a decompressed stream begins with
-_CRAM_MAGIC = b"CRAM"
-_SAM_TAGS = (b"@HD\t", b"@SQ\t", b"@RG\t", b"@PG\t", b"@CO\t")
 
 
 def read_file(
@@ -90,6 +90,30 @@ class Records(Protocol):
         Raises:
             InputError: one is malformed.
         """
+
+
+@dataclass(frozen=True)
+class RecordReads:
+    """The reads of records of SAM, BAM or CRAM.
+
+    Attributes:
+        path: the file's path, for messages.
+        dropped: tags to drop (:func:`dropped_tags`).
+    """
+
+    chunk: RecordChunk
+    path: str
+    dropped: str
+
+    def columns(self) -> SequenceBatch:
+        records = self.chunk.records()
+        with STEPS.at("parse"):
+            try:
+                fields = _native.bam_reads(records, self.dropped)
+            except ValueError as error:
+                why = f"is damaged: {error}" if str(error).startswith("a ") else str(error)
+                raise InputError(why, self.path) from None
+        return SequenceBatch(*fields[:-1], flags=fields[-1])
 
 
 @dataclass(frozen=True)
@@ -176,7 +200,7 @@ class ReadSource:
 
     Args:
         reference_path: FASTA for CRAM.
-        keep_read_groups: see :class:`AlignmentReads`.
+        keep_read_groups: see :func:`dropped_tags`.
         comments: keep what follows the names of FASTA and FASTQ records.
         threads: threads that inflate BGZF or decode CRAM.
         remote: parsers are on other machines, which get BGZF unchanged. Local parsers read plain text themselves.
@@ -214,30 +238,15 @@ class ReadSource:
         self.alphabet: SequenceAlphabet = "nucleotide"
         self.header: dict[str, Any] | None = None
         self.paired = False
-        self._alignments: AlignmentReads | BamReads | None = None
-        self._opened = contextlib.ExitStack()
+        self._alignments: RecordInput | None = None
+        self._dropped = dropped_tags(keep_read_groups)
         self.file = InputFile(path, threads, opened)
+        self._opened = contextlib.ExitStack()
         self._opened.callback(self.file.close)
-        if self.file.magic.startswith((BAM_MAGIC, _CRAM_MAGIC, *_SAM_TAGS)):
-            try:
-                self._alignments = self._open_alignments(reference_path, keep_read_groups, threads)
-            except BaseException:
-                self.close()
-                raise
-            self.header = self._alignments.header
-            self.paired = self._alignments.paired
-
-    def _open_alignments(
-        self, reference_path: str | None, keep_read_groups: bool, threads: int
-    ) -> AlignmentReads | BamReads:
-        if self.file.magic.startswith(BAM_MAGIC):
-            return BamReads(self.file, dropped_tags(keep_read_groups))
-        if self.file.magic.startswith(_CRAM_MAGIC):
-            from gpualign.io.cram_input import CramInput  # imports what runs samtools
-
-            cram = self._opened.enter_context(contextlib.closing(CramInput(self.file, reference_path, threads)))
-            return BamReads(cram, dropped_tags(keep_read_groups))
-        return self._opened.enter_context(contextlib.closing(AlignmentReads(self.file, keep_read_groups)))
+        if self.file.magic.startswith((BAM_MAGIC, CRAM_MAGIC, *SAM_TAGS)):
+            records = RecordInput(self.file, reference_path, threads, all_tags=False)
+            self._alignments = self._opened.enter_context(records)
+            self.header, self.paired = _parsed_header(records), bool(records.first_flag & _PAIRED)
 
     def chunks(self, batch_bases: int) -> Iterator[Chunk]:
         """The chunks of a FASTA or FASTQ file."""
@@ -247,7 +256,11 @@ class ReadSource:
 
     def records(self, batch_bases: int) -> Iterator[Records]:
         """The records of a file in input order, most of them unparsed."""
-        yield from self.chunks(batch_bases) if self._alignments is None else self._alignments.items(batch_bases)
+        if self._alignments is None:
+            yield from self.chunks(batch_bases)
+            return
+        for chunk in self._alignments.chunks(min(batch_bases * _BYTES_PER_BASE, _MAX_BYTES), gathered=True):
+            yield RecordReads(chunk, self.path, self._dropped)
 
     def items(self, batch_bases: int) -> Iterator[Chunk | SequenceBatch | LongRecord]:
         """The records of a file in input order, as chunks if it is FASTA or FASTQ. A FASTA record that does not fit a
@@ -255,7 +268,7 @@ class ReadSource:
         """
         size = batch_bases * _BYTES_PER_BASE
         if self._alignments is not None:
-            yield from (records.columns() for records in self._alignments.items(batch_bases))
+            yield from (records.columns() for records in self.records(batch_bases))
             return
         source: Source
         if self._remote and self.file.regular and self.file.bgzf and self.file.magic.startswith(b"@"):
@@ -273,6 +286,19 @@ class ReadSource:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _parsed_header(records: RecordInput) -> dict[str, Any]:
+    import pysam  # slow to import
+
+    try:
+        header: dict[str, Any] = pysam.AlignmentHeader.from_text("\n".join([*records.header, ""])).to_dict()
+        if any("ID" not in line for kind in ("RG", "PG") for line in header.get(kind, ())):
+            raise ValueError("an @RG or @PG line has no ID")
+    except (ValueError, AssertionError) as error:
+        records.close()
+        raise InputError(f"cannot be read as SAM, BAM or CRAM: {error}", records.path) from error
+    return header
 
 
 def joined_header(sources: Sequence[ReadSource], keep_read_groups: bool = True) -> dict[str, Any] | None:

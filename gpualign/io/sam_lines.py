@@ -1,4 +1,4 @@
-"""Explains malformed lines of SAM, as htslib only says that it cannot read them."""
+"""Explains malformed lines of SAM."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from collections.abc import Collection
 from gpualign.errors import counted
 from gpualign.io.files import InputFile
 
-BASES_AS_EQUAL = "has = for bases, which are known with the reference alone (give the reads with their bases)"
 _COLUMNS = 11
 _READ_BYTES = 1 << 20
 _CIGAR = re.compile(r"\*|(\d+[MIDNSHP=X])+")

@@ -8,7 +8,7 @@ import click
 
 from gpualign.errors import UsageError
 from gpualign.io.paths import listed_files
-from gpualign.lcs.params import FORMULATIONS, RATIOS_OF, STRANDS, LcsFilterFiles, LcsFilterParams
+from gpualign.lcs.params import RATIOS_OF, STRANDS, LcsFilterFiles, LcsFilterParams
 from gpualign.lcs.query import ALPHABETS
 from gpualign.options import default_of, option_of, run_options, table_option, take_run_options
 
@@ -52,7 +52,6 @@ def _default(name: str) -> Any:
 @click.option("--multi-query", is_flag=True, help="Rank the subjects for every record of the query file.")
 @click.option("--lines", is_flag=True, help="Read plain text: each line is a sequence, named by its number.")
 @click.option("--no-header", is_flag=True, help="Write no header line.")
-@click.option("--formulation", type=click.Choice(FORMULATIONS), default=_default("formulation"), hidden=True)
 @table_option
 @run_options
 def command(**values: Any) -> None:

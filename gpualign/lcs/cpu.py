@@ -84,10 +84,10 @@ class Winners:
 
 
 @STEPS.at("compute")
-def score_on_cpu(queries: Sequence[LcsQuery], formulation: str, batch: SequenceBatch) -> ScoredBatch:
+def score_on_cpu(queries: Sequence[LcsQuery], batch: SequenceBatch) -> ScoredBatch:
     """All queries against a batch with vector words on the calling thread."""
     rows = [
-        _native.lcs_lengths(query.codes, query.symbols, batch.bases, batch.base_offsets, query.table, formulation)
+        _native.lcs_lengths(query.codes, query.symbols, batch.bases, batch.base_offsets, query.table)
         for query in queries
     ]
     return ScoredBatch(batch, np.stack(rows))

@@ -10,10 +10,8 @@ from gpualign.lcs.query import ALPHABETS, Alphabet
 
 Strand = Literal["plus", "both"]
 RatioOf = Literal["query", "subject", "shorter", "longer"]
-Formulation = Literal["crochemore", "allison-dix"]
 STRANDS: tuple[Strand, ...] = get_args(Strand)
 RATIOS_OF: tuple[RatioOf, ...] = get_args(RatioOf)
-FORMULATIONS: tuple[Formulation, ...] = get_args(Formulation)
 
 
 @dataclass(frozen=True)
@@ -32,7 +30,6 @@ class LcsFilterParams:
         subsequence: give the common subsequence itself.
         whole_records: keep the subjects with their comments.
         input_order: give them in their order instead of by rank.
-        formulation: which bit-parallel recurrence; never changes the result.
     """
 
     top: int = 10
@@ -46,7 +43,6 @@ class LcsFilterParams:
     subsequence: bool = False
     whole_records: bool = False
     input_order: bool = False
-    formulation: Formulation = "crochemore"
 
     def __post_init__(self) -> None:
         if self.top < 0:
@@ -68,8 +64,6 @@ class LcsFilterParams:
             raise UsageError(
                 f"only dna has another strand: --strand both cannot be used with --alphabet {self.alphabet}"
             )
-        if self.formulation not in FORMULATIONS:
-            raise UsageError(f"formulation must be one of {', '.join(FORMULATIONS)}, not {self.formulation!r}")
         if self.whole_records and self.subsequence:
             raise UsageError("--fasta writes whole records: it cannot be used with --subsequence")
 

@@ -169,7 +169,7 @@ class LcsFilter:
         """
         strands = [strand for query in self.queries for strand in query.strands]
         wanted = partial(_candidates, self._collectors) if self._remote else None
-        for scored in backend.run(items, lcs_stage(strands, self.params.formulation, read, wanted)):
+        for scored in backend.run(items, lcs_stage(strands, read, wanted)):
             check_count("subjects", len(scored.batch), scored.lengths.shape[1])
             with STEPS.at("compute"):
                 rows = self._passed(scored) if self._as_arrays else self._rows(scored)

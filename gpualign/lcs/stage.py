@@ -33,7 +33,6 @@ def trace_stage() -> Stage[Winners, list[bytes]]:
 
 def lcs_stage(
     queries: Sequence[LcsQuery],
-    formulation: str,
     read: Callable[[Any], SequenceBatch],
     wanted: Callable[[ScoredBatch], NDArray[np.int64]] | None = None,
 ) -> Stage[Any, ScoredBatch]:
@@ -44,13 +43,13 @@ def lcs_stage(
     """
 
     def make_kernel(device: Device) -> Any:
-        return LcsKernel(device, queries, formulation)
+        return LcsKernel(device, queries)
 
     def kept(scored: ScoredBatch) -> ScoredBatch:
         return scored if wanted is None else scored.only(wanted(scored))
 
     def on_cpu(item: Any) -> ScoredBatch:
-        return kept(score_on_cpu(queries, formulation, read(item)))
+        return kept(score_on_cpu(queries, read(item)))
 
     def on_device(item: Any, run: Run) -> ScoredBatch:
         batch = read(item)

@@ -30,13 +30,13 @@ class LcsShape:
         """Words of the query in one pass over the subjects."""
         return self.tile * self.lanes
 
-    def defines(self, formulation: str) -> dict[str, str]:
+    @property
+    def defines(self) -> dict[str, str]:
         """Macros of ``cuda/lcs.cu``."""
         return {
             "LCS_TILE": str(self.tile),
             "LCS_LANES": str(self.lanes),
             "LCS_THREADS": str(self.threads * self.blocks),
-            "LCS_FORMULATION": {"crochemore": "Crochemore", "allison-dix": "AllisonDix"}[formulation],
         }
 
 
@@ -95,7 +95,7 @@ def _lcs_shapes() -> Iterator[LcsShape]:
             yield LcsShape(tile, lanes, threads, 1)
 
 
-VARIANTS: tuple[Variant, ...] = tuple(("lcs", shape.defines("crochemore")) for shape in _lcs_shapes())
+VARIANTS: tuple[Variant, ...] = tuple(("lcs", shape.defines) for shape in _lcs_shapes())
 
 
 #: cells of the largest matrix that ``cuda/lcs_trace.cu`` traces: in a third of a second, with 170 MB

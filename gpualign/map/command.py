@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from gpualign.io.paths import listed_files
-from gpualign.map.inputs import MapFiles, RecordOptions
+from gpualign.map.inputs import ENDINGS, MapFiles, RecordOptions
 from gpualign.map.output_options import output_options, record_options, take_layout, take_tags
 from gpualign.map.params import ALL_LOCI, PRESETS, MapParams, Reporting, Scoring, Seeding
 from gpualign.options import option_of, run_options, seed_options, take_run_options
@@ -34,7 +34,8 @@ _DEFAULT = click.core.ParameterSource.DEFAULT
     "sheet",
     metavar="FILE",
     help="Map the samples of this table (CSV or TSV: sample, fastq_1, fastq_2, …) instead of READS. -o is the folder "
-    "for their outputs, SAMPLE.bam if the table names no output.",
+    "for their outputs, SAMPLE.bam if the table names no output. --coverage, --duplicate-metrics and --methylation are "
+    "endings: .bedgraph makes SAMPLE.bedgraph.",
 )
 @click.option(
     "--resume", metavar="DIR", help="With --samples: record finished samples in DIR, and skip them next time."
@@ -237,17 +238,16 @@ def _taken(kind: type[T], values: dict[str, Any]) -> T:
 
 
 def _check_sheet_options(files: MapFiles, records: RecordOptions) -> None:
-    """Refuse options that --samples sets for each sample."""
+    """Refuse options that --samples sets for each sample, and names of files that are no endings."""
     given = {"-R": records.read_group, "--un": files.unmapped_reads, "--al": files.mapped_reads}
-    given |= {
-        "--duplicate-metrics": files.duplicate_metrics,
-        "--coverage": files.coverage,
-    }
     for name, value in given.items():
         if value is not None:
             raise click.UsageError(f"{name} is for one sample: leave it out with --samples")
-    if files.methylation is not None and (files.methylation[:1] != "." or "/" in files.methylation):
-        raise click.UsageError("with --samples, --methylation is the ending of each sample's file: .bedgraph or .cov")
+    for field, example in ENDINGS.items():
+        ending = getattr(files, field)
+        if ending is not None and (ending[:1] != "." or "/" in ending):
+            option = f"--{field.replace('_', '-')}"
+            raise click.UsageError(f"with --samples, {option} is the ending of each sample's file, such as {example}")
 
 
 def _take_library(values: dict[str, Any]) -> str | None:

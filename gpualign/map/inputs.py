@@ -19,6 +19,9 @@ from gpualign.records.coverage import coverage_paths
 from gpualign.records.duplicates import DuplicateMarking
 from gpualign.records.methylation import MethylationRules, methylation_paths
 
+#: outputs of which `--samples` takes the endings of each sample's files, with examples
+ENDINGS = {"methylation": ".bedgraph or .cov", "coverage": ".bedgraph", "duplicate_metrics": ".metrics.txt"}
+
 
 @dataclass(frozen=True)
 class MapFiles:

@@ -31,7 +31,7 @@ from gpualign.map.device.kernel import make_kernel
 from gpualign.map.device.text import MapAndTextKernel, TextKernel
 from gpualign.map.finished import FinishedSamples
 from gpualign.map.index import apply_index_options
-from gpualign.map.inputs import MapFiles, RecordOptions, Sample
+from gpualign.map.inputs import ENDINGS, MapFiles, RecordOptions, Sample
 from gpualign.map.lanes import Lanes
 from gpualign.map.meth import warn_of_meth
 from gpualign.map.outputs import MapOutputs
@@ -54,8 +54,8 @@ class SampleSheet:
 
     Attributes:
         path: path of the table.
-        files: the reference, and options of reads; without reads of its own. Its ``methylation`` is added to the name
-            of each output without its extension.
+        files: the reference, and options of reads; without reads of its own. Its ``ENDINGS`` are added to the name of
+            each output without its extension.
         folder: folder of outputs that the table does not name; None: the current one.
         resume: folder of checkpoints, or None.
     """
@@ -196,7 +196,8 @@ def _jobs(
     jobs = []
     for row in rows:
         output = full(row.output or os.path.join(sheet.folder or "", f"{row.name}.{layout.format or 'bam'}"))
-        counts = sheet.files.methylation
+        stem = os.path.splitext(output)[0]
+        endings = {field: getattr(sheet.files, field) for field in ENDINGS}
         jobs.append(
             Job(
                 row.name,
@@ -208,7 +209,7 @@ def _jobs(
                         interleaved=sheet.files.interleaved and not row.mates,
                         save_index=None,
                         report_page=None,
-                        methylation=None if counts is None else os.path.splitext(output)[0] + counts,
+                        **{field: ending and stem + ending for field, ending in endings.items()},
                     ),
                     params,
                     replace(

@@ -13,11 +13,12 @@ from gpualign.engine.run_context import RunContext
 from gpualign.errors import InputError, UsageError, counted
 from gpualign.io.alignment_output import AlignmentLayout, open_held
 from gpualign.io.bgzf import CPU_CODEC, BgzfCodec
+from gpualign.io.files import InputFile
 from gpualign.io.paths import ALIGNMENTS
+from gpualign.io.record_input import RecordChunk, RecordInput
 from gpualign.io.record_sorter import RecordBatch, RecordOrder
 from gpualign.markdup.params import Marking, RecordFiles
 from gpualign.markdup.record_header import record_header
-from gpualign.markdup.record_input import RecordChunk, RecordInput
 from gpualign.markdup.templates import Plan, Templates, chunk_bytes, peeked, said_order
 from gpualign.markdup.tuning import LEVEL_OF_SORT, work_of
 from gpualign.params import RunOptions
@@ -43,11 +44,7 @@ def run_sort(
     layout = layout.of(options.output)
     run = RunContext("sort", options, (files.records, files.reference), layout.indexes(options.output), ALIGNMENTS)
     count = 0
-    with (
-        _damage_of(files.records),
-        RecordInput(files.records, files.reference, options.threads) as source,
-        opened(run, source) as codec,
-    ):
+    with _damage_of(files.records), records_of(files, options) as source, opened(run, source) as codec:
         header = record_header(source.header, source.contigs, layout.order, command_line)
         if layout.compression_level is None and layout.format == "bam" and codec is CPU_CODEC:
             layout = replace(layout, compression_level=LEVEL_OF_SORT)
@@ -89,7 +86,7 @@ def run_markdup(
     Raises:
         UsageError, InputError, DeviceError, GpualignError: as the classes say.
     """
-    with _damage_of(files.records), RecordInput(files.records, files.reference, options.threads) as source:
+    with _damage_of(files.records), records_of(files, options) as source:
         if order == "input" and said_order(source.header) == "coordinate":
             order = "coordinate"
         layout = layout_of(order).of(options.output)
@@ -137,6 +134,10 @@ def _damage_of(path: str) -> Iterator[None]:
         if not str(error).startswith("a BAM record"):
             raise
         raise InputError(f"is damaged: {error}", path) from error
+
+
+def records_of(files: RecordFiles, options: RunOptions) -> RecordInput:
+    return RecordInput(InputFile(files.records, options.threads), files.reference, options.threads)
 
 
 @contextmanager

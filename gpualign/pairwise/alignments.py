@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpualign.sequences import identity
-from gpualign.sequences.offsets import join_offsets, offsets_of, positions_of
+from gpualign.sequences.columns import Columns
 
 
 @dataclass(frozen=True)
-class Alignments:
+class Alignments(Columns):
     """Aligned pairs of one block, in the block's order; pairs that a filter dropped are not there.
 
     Attributes:
@@ -38,50 +37,6 @@ class Alignments:
     counts: NDArray[np.int32] | None = None
     cigar: NDArray[np.uint32] | None = None
     cigar_offsets: NDArray[np.int64] | None = None
-
-    def __len__(self) -> int:
-        return len(self.score)
-
-    def take(self, index: NDArray[np.int64]) -> Alignments:
-        """The alignments at ``index`` (int64), in its order."""
-        spans = counts = cigar = offsets = None
-        if self.spans is not None and self.counts is not None:
-            spans, counts = self.spans[index], self.counts[index]
-        if self.cigar is not None and self.cigar_offsets is not None:
-            cigar, offsets = _take_ragged(self.cigar, self.cigar_offsets, index)
-        return Alignments(
-            self.query[index],
-            self.target[index],
-            self.minus[index],
-            self.score[index],
-            self.lengths[index],
-            spans,
-            counts,
-            cigar,
-            offsets,
-        )
-
-    @staticmethod
-    def join(*parts: Alignments) -> Alignments:
-        """All of at least one, one after the other."""
-
-        def joined(name: str) -> NDArray[Any] | None:
-            arrays = [getattr(part, name) for part in parts]
-            return None if any(array is None for array in arrays) else np.concatenate(arrays)
-
-        names = ("query", "target", "minus", "score", "lengths", "spans", "counts", "cigar")
-        offsets = None
-        each = [part.cigar_offsets for part in parts if part.cigar_offsets is not None]
-        if len(each) == len(parts):
-            offsets = join_offsets(each)
-        return Alignments(**{name: joined(name) for name in names}, cigar_offsets=offsets)  # type: ignore[arg-type]
-
-
-def _take_ragged(
-    values: NDArray[np.uint32], offsets: NDArray[np.int64], index: NDArray[np.int64]
-) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-    lengths = np.diff(offsets)[index]
-    return values[positions_of(offsets[index], lengths)], offsets_of(lengths)
 
 
 class Measures:

@@ -144,7 +144,7 @@ def align_on_cpu(problem: PairProblem, block: PairBlock) -> Alignments:
 
 def better_strand(plus: Alignments, minus: Alignments) -> Alignments:
     """The better-scoring strand of each pair, plus for ties; both inputs have pairs in block order."""
-    both = Alignments.join(plus, minus)
+    both = Alignments.join([plus, minus])
     pair_key = both.query.astype(np.int64) << 32 | both.target
     # a pair that is listed twice appears twice on each strand: number the repeats
     order = np.lexsort((np.arange(len(pair_key)), pair_key, both.minus))

@@ -60,7 +60,7 @@ class PairwiseShape:
 #: one shape serves 7.0 to 9.0; the rates are an H200's, and only their ratios matter
 PAIRWISE = PairwiseShape()
 #: the modules that have the kernels of one gap model each
-PAIRWISE_MODULES = ("pairwise", "pairwise_ends", "pairwise_long", "pairwise_spans")
+PAIRWISE_MODULES = ("pairwise", "pairwise_ends", "pairwise_long", "pairwise_strips")
 
 
 def pairwise_defines(affine: bool) -> dict[str, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.errors import OutOfMemoryError
-from gpualign.sequences.offsets import join_offsets, offsets_of, positions_of
+from gpualign.sequences.columns import Columns
 from gpualign.sequences.reference import Reference
 from gpualign.streaming.timeline import STEPS
 
@@ -133,7 +132,7 @@ class TargetText:
 
 
 @dataclass(frozen=True, eq=False)
-class SearchHits:
+class SearchHits(Columns):
     """Hits in the order of targets, starts, ends, patterns and strands.
 
     Attributes:
@@ -157,27 +156,11 @@ class SearchHits:
     operations: NDArray[np.uint32]
     operation_offsets: NDArray[np.int64]
 
-    def __len__(self) -> int:
-        return len(self.pattern)
-
-    def take(self, chosen: NDArray[np.int64]) -> SearchHits:
-        """The hits with these numbers."""
-        lengths = np.diff(self.operation_offsets)[chosen]
-        operations = self.operations[positions_of(self.operation_offsets[chosen], lengths)]
-        columns = (getattr(self, entry.name)[chosen] for entry in fields(self)[:-2])
-        return SearchHits(*(*columns, operations, offsets_of(lengths)))
-
     @classmethod
     def none(cls) -> SearchHits:
         """No hits."""
         kinds = ("i4", "u1", "i4", "i8", "i8", "i4", "i4", "i4", "u4")
         return cls(*(*(np.zeros(0, kind) for kind in kinds), np.zeros(1, np.int64)))
-
-    @classmethod
-    def join(cls, parts: Sequence[SearchHits]) -> SearchHits:
-        """The hits of at least one part as one."""
-        columns = (np.concatenate([getattr(part, entry.name) for part in parts]) for entry in fields(cls)[:-1])
-        return cls(*(*columns, join_offsets([part.operation_offsets for part in parts])))
 
 
 @STEPS.at("compute")

@@ -87,7 +87,7 @@ def verify(
 
     def pairs() -> Iterator[Any]:
         for first in range(0, len(intervals), _BATCH):
-            batches.append(prepare(params, texts, intervals.slice(first, first + _BATCH)))
+            batches.append(prepare(params, texts, intervals.take(slice(first, first + _BATCH))))
             yield batches[-1].pairs
 
     bar = Progress(options, "pairs", len(intervals), progress)
@@ -115,7 +115,7 @@ def _candidates(texts: Texts, rows: ArrayLike | None) -> Candidates:
         query = checked_indices(table[:, 0], len(texts.queries), "query")
         target = checked_indices(table[:, 1], len(texts.reference.names), "target")
         begin, end = np.ascontiguousarray(table[:, 2]), np.ascontiguousarray(table[:, 3])
-    return Candidates.of_regions(query, target, begin, end)
+    return Candidates(query, target, begin, end)
 
 
 def _columns(params: VerifyParams, batch: Batch, result: VerifyResult) -> dict[str, Column]:

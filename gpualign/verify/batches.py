@@ -17,7 +17,7 @@ from gpualign.sequences.identity import edits_within
 from gpualign.sequences.reference import Reference
 from gpualign.streaming.timeline import STEPS
 from gpualign.tables.column import TextColumn
-from gpualign.verify.candidates import CandidateChunk, Candidates, lines_named
+from gpualign.verify.candidates import Candidates, LineCandidates, RecordCandidates
 from gpualign.verify.cpu import MODES, VerifyPairs, VerifyResult
 from gpualign.verify.params import NO_LIMIT, VerifyParams
 
@@ -109,24 +109,25 @@ def limits_of(params: VerifyParams, lengths: NDArray[np.int64]) -> NDArray[np.in
 
 
 def prepare(params: VerifyParams, texts: Texts, candidates: Candidates) -> Batch:
-    """Clip and widen the regions, settle the strands, gather the queries that occur."""
+    """The pairs of some candidates: clipped regions, the queries that occur, and the strands to try."""
     c = candidates
-    columns = (c.query, c.target, c.begin, c.end, c.before, c.after, c.strand)
-    return _batch(params, texts, _native.windows_of(*columns, texts.native, _STRANDS[params.strand], c.widen))
+    windows = _native.windows_of(c.query, c.target, c.begin, c.end, texts.native, _STRANDS[params.strand])
+    return _batch(params, texts, windows)
 
 
-def prepare_lines(
-    params: VerifyParams, texts: Texts, chunk: CandidateChunk, queries: NameIndex, targets: NameIndex
+def prepare_chunk(
+    params: VerifyParams,
+    texts: Texts,
+    chunk: LineCandidates | RecordCandidates,
+    queries: NameIndex,
+    targets: NameIndex,
 ) -> Batch:
-    """Windows of candidate lines, as they are parsed; ``queries`` and ``targets`` are the names' ``_native.NameIndex``.
+    """The same of candidates as they were read. Names are looked up in ``queries`` and ``targets``.
 
     Raises:
-        InputError: a malformed line or an unknown name, with its line.
+        InputError: one is malformed, or a name is not known.
     """
-    text, kind = chunk.lines.text(), chunk.kind[0]
-    with lines_named(chunk):
-        windows = _native.windows_of_lines(text, kind, queries, targets, texts.native, _STRANDS[params.strand])
-    return _batch(params, texts, windows)
+    return _batch(params, texts, chunk.windows(queries, targets, texts.native, _STRANDS[params.strand]))
 
 
 def _batch(params: VerifyParams, texts: Texts, windows: Any) -> Batch:
@@ -219,7 +220,7 @@ def paired_batch(params: VerifyParams, queries: SequenceBatch, targets: Sequence
     names = [""] * len(targets)  # the writer takes them from the batch
     reference = Reference(names, targets.base_offsets, *packer.finish())
     number = np.arange(len(queries), dtype=np.int32)
-    candidates = Candidates.of_regions(number, number, np.zeros(len(queries), np.int64), targets.lengths)
+    candidates = Candidates(number, number, np.zeros(len(queries), np.int64), targets.lengths)
     limits = limits_of(params, queries.lengths)
     texts = Texts(queries, limits, reference, targets.names, targets.name_offsets, resident=False)
     return prepare(params, texts, candidates)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
+from gpualign.sequences.columns import Columns
 from gpualign.sequences.reference import Reference
 from gpualign.streaming.timeline import STEPS
 
@@ -60,7 +61,7 @@ class VerifyPairs:
 
 
 @dataclass(frozen=True)
-class VerifyResult:
+class VerifyResult(Columns):
     """Result of ``n`` pairs.
 
     Attributes:

@@ -31,8 +31,8 @@ from gpualign.sequences.batch import SequenceBatch, join_bytes
 from gpualign.sequences.offsets import joined
 from gpualign.streaming.ordered import run_ordered
 from gpualign.streaming.timeline import STEPS
-from gpualign.verify.batches import Batch, Lines, Texts, paired_batch, prepare, prepare_lines, write_lines
-from gpualign.verify.candidates import CandidateChunk, Candidates, read_candidates
+from gpualign.verify.batches import Batch, Lines, Texts, paired_batch, prepare_chunk, write_lines
+from gpualign.verify.candidates import LineCandidates, RecordCandidates, read_candidates
 from gpualign.verify.cpu import verify_on_cpu
 from gpualign.verify.params import VerifyFiles, VerifyParams
 from gpualign.verify.stage import STAGE, planned, staged
@@ -56,7 +56,7 @@ _GPU_FACTOR = 2
 #: bases of queries that a thread parses at once
 _QUERY_BASES = 1 << 23
 #: an item of the input: unparsed lines, candidates, or paired records
-Step = CandidateChunk | Candidates | tuple[SequenceBatch, SequenceBatch]
+Step = LineCandidates | RecordCandidates | tuple[SequenceBatch, SequenceBatch]
 
 
 def run_verify(params: VerifyParams, files: VerifyFiles, options: RunOptions) -> dict[str, Any]:
@@ -138,16 +138,13 @@ class _Source:
         if files.candidates is None:
             return _paired_records(files, chunk_bytes)
         grouped = self.params.best is not None
-        names = self.query_index, self.target_index
-        return read_candidates(files.candidates, chunk_bytes, grouped, *names, self._remote)
+        return read_candidates(files.candidates, chunk_bytes, grouped, self._remote)
 
     @STEPS.at("parse")
     def batch(self, step: Step) -> Batch:
         if isinstance(step, tuple):
             return paired_batch(self.params, *step)
-        if isinstance(step, CandidateChunk):
-            return prepare_lines(self.params, self.texts, step, self.query_index, self.target_index)
-        return prepare(self.params, self.texts, step)
+        return prepare_chunk(self.params, self.texts, step, self.query_index, self.target_index)
 
 
 def _lines(source: _Source, backend: Backend) -> Generator[Lines, None, None]:

@@ -145,4 +145,4 @@ def test_gaps_and_both_strands(clusters_by, codes: float) -> None:
     assert found["cluster"].tolist() == expected
     assert 5 < found["minus"].sum() < 30
     kind = "symbols" if codes else "nucleotides"
-    assert {"spans_walk", f"spans_borders_affine_{kind}"} <= used
+    assert {"strips_walk", f"strips_borders_affine_{kind}"} <= used

@@ -151,8 +151,8 @@ def test_scored_batches_are_joined_with_their_positions():
     subjects = [b"ACGT" * n for n in range(1, 30)]
     batch = SequenceBatch.from_records([(f"s{i}", text.decode()) for i, text in enumerate(subjects)])
     query = encode_query("query", b"ACGGTTAC" * 5, "dna")
-    whole = score_on_cpu([query], "crochemore", batch)
-    parts = [score_on_cpu([query], "crochemore", batch.part(*ends)) for ends in ((0, 10), (10, 11), (11, 29))]
+    whole = score_on_cpu([query], batch)
+    parts = [score_on_cpu([query], batch.part(*ends)) for ends in ((0, 10), (10, 11), (11, 29))]
     np.testing.assert_array_equal(ScoredBatch.join(parts).lengths, whole.lengths)
     joined = ScoredBatch.join([parts[0], parts[1], parts[2].only(np.array([3, 17]))])
     assert joined.subjects == 29

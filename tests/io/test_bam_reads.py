@@ -1,4 +1,4 @@
-"""BAM read natively is what htslib reads: names, bases, qualities, tags and flags, in chunks of any size."""
+"""Reads of SAM, BAM and CRAM are what htslib reads: names, bases, qualities, tags and flags, in chunks of any size."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ import pysam
 import pytest
 
 from gpualign.errors import InputError
-from gpualign.io import sources
-from gpualign.io.alignment import AlignmentReads
-from gpualign.io.bam_reads import BamChunk
+from gpualign.io import record_input, sources
+from gpualign.io.alignment import dropped_tags
 from gpualign.io.files import InputFile
-from gpualign.io.reads import ReadSource
-from gpualign.sequences.batch import SequenceBatch, join_batches
+from gpualign.io.reads import ReadSource, RecordReads
+from gpualign.sequences.batch import SequenceBatch, join_bytes
 
+COMPLEMENT = str.maketrans("ACGTRYSWKMBDHVN", "TGCAYRSWMKVHDBN")
 HEADER = {"HD": {"VN": "1.6"}, "SQ": [{"SN": "g", "LN": 1000}], "RG": [{"ID": "l", "SM": "s"}], "CO": ["a comment"]}
 
 
@@ -44,6 +44,8 @@ def write_bam(path: Path, count: int, mode: str = "wb", qualities: bool = True) 
             record.query_sequence = "".join(rng.choice("ACGTNRYKM") for _ in range(length)) or None
             if not record.flag & 4 and length:
                 record.cigarstring = f"{length}M"
+            else:
+                record.flag |= 4  # as htslib changes it where it reads SAM
             if length and qualities and rng.random() < 0.8:
                 record.query_qualities = array.array("B", [rng.randrange(0, 60) for _ in range(length)])
             for tag, value, kind in rng.sample(values, rng.randrange(len(values) + 1)):
@@ -53,17 +55,32 @@ def write_bam(path: Path, count: int, mode: str = "wb", qualities: bool = True) 
 
 
 def by_htslib(path: Path, keep_read_groups: bool = True) -> SequenceBatch:
-    with InputFile(str(path)) as file:
-        reads = AlignmentReads(file, keep_read_groups)
-        batches = list(reads.items(1 << 30))
-        reads.close()
-    return join_batches(batches)
+    """The primary records, in the direction of the read, by the text that pysam makes of each."""
+    dropped = dropped_tags(keep_read_groups)
+    kinds = {dropped[i : i + 3] for i in range(0, len(dropped), 3)}
+    rows, flags, given = [], [], False
+    with pysam.AlignmentFile(str(path), check_sq=False) as file:
+        for record in file.fetch(until_eof=True):
+            if record.is_secondary or record.is_supplementary:
+                continue
+            fields = record.to_string().split("\t")
+            bases = record.query_sequence or ""
+            qualities = "!" * len(bases) if record.query_qualities is None else fields[10]
+            given |= not bases or record.query_qualities is not None
+            if record.is_reverse:
+                bases, qualities = bases.translate(COMPLEMENT)[::-1], qualities[::-1]
+            tags = "\t".join(tag for tag in fields[11:] if not {tag[:2] + "*", tag[:2] + tag[3]} & kinds)
+            rows.append([text.encode() for text in (fields[0], bases, qualities, tags)])
+            flags.append(record.flag)
+    names, read, qualities, tags = (join_bytes(list(column)) for column in zip(*rows, strict=True))
+    return SequenceBatch(*names, *read, qualities[0] if given else None, *tags, flags=np.array(flags, np.uint16))
 
 
 @pytest.mark.parametrize("bases", [1, 500, 1 << 22])
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("qualities", [True, False])
 @pytest.mark.parametrize("keep_read_groups", [True, False])
+@pytest.mark.parametrize("mode", ["wb", "w"])
 def test_reads_are_those_of_htslib(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -71,14 +88,17 @@ def test_reads_are_those_of_htslib(
     threads: int,
     qualities: bool,
     keep_read_groups: bool,
+    mode: str,
 ) -> None:
     monkeypatch.setattr(sources, "MIN_READ", 1)
-    path = write_bam(tmp_path / "x.bam", 400, qualities=qualities)
+    monkeypatch.setattr(record_input, "_HEADER_BYTES", 100)
+    monkeypatch.setattr(record_input, "_GATHERED_PIECE", 400)
+    path = write_bam(tmp_path / "x.bam", 400, mode, qualities=qualities)
     expected = by_htslib(path, keep_read_groups)
     with ReadSource(str(path), keep_read_groups=keep_read_groups, threads=threads) as source:
         assert source.header["RG"] == HEADER["RG"]  # type: ignore[index]
         items = list(source.records(bases))
-    assert all(isinstance(item, BamChunk) for item in items)
+    assert all(isinstance(item, RecordReads) for item in items)
     assert (len(items) > 20) == (bases < 1000)
     batches = [batch for item in items if len(batch := item.columns())]
     if bases == 1 << 22:
@@ -105,7 +125,7 @@ def test_plain_bam(tmp_path: Path) -> None:
 def test_truncated(tmp_path: Path, keep: float) -> None:
     data = write_bam(tmp_path / "x.bam", 2000).read_bytes()
     (tmp_path / "cut.bam").write_bytes(data[: int(keep * len(data)) if keep > 0 else int(keep)])
-    with pytest.raises(InputError, match=r"truncated or damaged after [\d,]+ reads?: "):
+    with pytest.raises(InputError, match=r"truncated or damaged after [\d,]+ records?: "):
         read_all(tmp_path / "cut.bam", 1000)
 
 
@@ -117,7 +137,7 @@ def test_damaged_record(tmp_path: Path) -> None:
     at = data.rindex(b"r10\0") - 36
     data[at + 20 : at + 24] = b"\xff\xff\xff\x7f"  # more bases than there are
     plain.write_bytes(data)
-    with pytest.raises(InputError, match="truncated or damaged after"):
+    with pytest.raises(InputError, match="is damaged: a BAM record"):
         read_all(plain, 1 << 22)
 
 
@@ -146,9 +166,9 @@ def through_a_pipe(data: bytes) -> tuple[list[SequenceBatch], type]:
     return [item.columns() for item in items], type(items[0])
 
 
-@pytest.mark.parametrize("mode", ["wb", "wc"])
+@pytest.mark.parametrize("mode", ["w", "wb", "wc"])
 @pytest.mark.parametrize("pipe", [False, True])
-def test_bam_and_cram_of_files_and_pipes_go_the_same_way(tmp_path: Path, mode: str, pipe: bool) -> None:
+def test_sam_bam_and_cram_of_files_and_pipes_go_the_same_way(tmp_path: Path, mode: str, pipe: bool) -> None:
     """Native parsing; CRAM gives no tags that are not in the file."""
     path = write_unaligned(tmp_path / "x", mode)
     expected = by_htslib(path)
@@ -158,8 +178,18 @@ def test_bam_and_cram_of_files_and_pipes_go_the_same_way(tmp_path: Path, mode: s
         with ReadSource(str(path), threads=2) as source:
             items = list(source.records(1 << 22))
         batches, kind = [item.columns() for item in items], type(items[0])
-    assert kind is BamChunk
+    assert kind is RecordReads
     (found,) = batches
+    for field in fields(SequenceBatch):
+        np.testing.assert_array_equal(getattr(found, field.name), getattr(expected, field.name), err_msg=field.name)
+
+
+def test_sam_with_carriage_returns(tmp_path: Path) -> None:
+    path = write_unaligned(tmp_path / "x.sam", "w")
+    expected = by_htslib(path)
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    with ReadSource(str(path)) as source:
+        (found,) = (item.columns() for item in source.records(1 << 22))
     for field in fields(SequenceBatch):
         np.testing.assert_array_equal(getattr(found, field.name), getattr(expected, field.name), err_msg=field.name)
 
@@ -184,7 +214,7 @@ def test_truncated_cram(tmp_path: Path, keep: float, pipe: bool) -> None:
     data = write_unaligned(tmp_path / "x.cram", "wc").read_bytes()
     data = data[: int(keep * len(data)) if keep > 0 else int(keep)]
     (tmp_path / "cut.cram").write_bytes(data)
-    with pytest.raises(InputError, match=r"truncated or damaged after [\d,]+ reads?: "):
+    with pytest.raises(InputError, match=r"truncated or damaged after [\d,]+ records?: "):
         through_a_pipe(data) if pipe else read_all(tmp_path / "cut.cram", 1000)
 
 
@@ -202,7 +232,7 @@ def test_cram_of_another_reference(tmp_path: Path) -> None:
         assert [item.columns().sequence(0) for item in source.records(1000)] == [b"ACGTTGCA"]
     (tmp_path / "g.fa").unlink()
     with (
-        pytest.raises(InputError, match=r"truncated or damaged after 0 reads: .*reference"),
+        pytest.raises(InputError, match=r"truncated or damaged after 0 records: .*reference"),
         ReadSource(str(mapped), str(other)) as source,
     ):
         list(source.records(1000))

@@ -63,6 +63,8 @@ def reference(tmp_path: Path) -> Path:
         (sam_line(cigar="4Q"), "CIGAR is '4Q'"),
         (sam_line(pos="-7x"), "POS is '-7x', not a number"),
         ("r\t0\tg\t1\t60\n", "a record of SAM has 11 columns, and this one 5"),
+        (sam_line(qual="I II"), "a quality in a SAM line is not a printable character"),
+        (sam_line(qual="IIII\tXH:H:1AE"), "a tag with half a byte"),
     ],
 )
 @pytest.mark.parametrize("dress", ["plain", "gzip"])

@@ -106,7 +106,7 @@ def test_chosen_shapes_fit(length: int, rows: int, limit: int) -> None:
         assert shape.tile % 4 == 0
         assert shape.threads % 32 == 0
         assert 128 <= shape.threads <= 1024
-        assert ("lcs", shape.defines("crochemore")) in VARIANTS  # so prebuilt
+        assert ("lcs", shape.defines) in VARIANTS  # so prebuilt
         query = bytes(np.resize(np.arange(rows - 1), max(length, rows - 1)).astype(np.uint8))
         if len(query) == length:
             assert profile_image(encode_query("q", query, "bytes"), shape).nbytes * shape.blocks <= limit
@@ -127,9 +127,9 @@ def test_halves_of_a_batch_join_again() -> None:
     ]
 
 
-def gpu_lengths(gpu: object, query: bytes, subjects: list[bytes], shape: LcsShape | None, formulation: str) -> list:
+def gpu_lengths(gpu: object, query: bytes, subjects: list[bytes], shape: LcsShape | None) -> list:
     def work() -> list:
-        kernel = LcsKernel(gpu, [encode_query("q", query, "bytes")], formulation, shape)
+        kernel = LcsKernel(gpu, [encode_query("q", query, "bytes")], shape)
         slot = slots_of(gpu, 1)[0]  # type: ignore[attr-defined]
         batch = batch_of(subjects)
         kernel.submit(slot, batch)
@@ -141,9 +141,8 @@ def gpu_lengths(gpu: object, query: bytes, subjects: list[bytes], shape: LcsShap
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("formulation", ["crochemore", "allison-dix"])
 @pytest.mark.parametrize("shape", [*SHAPES, None])
-def test_shapes_against_rapidfuzz(gpu: object, shape: LcsShape | None, formulation: str) -> None:
+def test_shapes_against_rapidfuzz(gpu: object, shape: LcsShape | None) -> None:
     rng = np.random.default_rng(3)
     for symbols in (2, 4, 20, 96, 255):
         lengths = [0, 1, 15, 16, 17, 31, 32, 33, 63, 64, 65, 500, *rng.integers(0, 1200, 90)]
@@ -153,7 +152,7 @@ def test_shapes_against_rapidfuzz(gpu: object, shape: LcsShape | None, formulati
             if shape is not None and not fits(query, shape):
                 continue
             expected = [LCSseq.similarity(query, subject) for subject in subjects]
-            assert gpu_lengths(gpu, query, subjects, shape, formulation) == expected, (symbols, m)
+            assert gpu_lengths(gpu, query, subjects, shape) == expected, (symbols, m)
 
 
 @pytest.mark.gpu
@@ -161,7 +160,7 @@ def test_repeats_carry_through_every_word(gpu: object) -> None:
     for shape in SHAPES:
         for n in (64, 1000, 4097):
             subjects = [b"A" * n, b"A" * (n - 1), b"A" * (n + 5), b"CA" * n]
-            assert gpu_lengths(gpu, b"A" * n, subjects, shape, "crochemore") == [n, n - 1, n, n]
+            assert gpu_lengths(gpu, b"A" * n, subjects, shape) == [n, n - 1, n, n]
 
 
 @pytest.mark.gpu
@@ -172,7 +171,7 @@ def test_a_chromosome_among_reads(gpu: object) -> None:
     for m in (100, 3000):
         query = random_codes(rng, m, 4)
         expected = [LCSseq.similarity(query, subject) for subject in subjects]
-        assert gpu_lengths(gpu, query, subjects, None, "crochemore") == expected
+        assert gpu_lengths(gpu, query, subjects, None) == expected
 
 
 def test_what_the_device_does_not_trace() -> None:
@@ -204,7 +203,7 @@ def test_subsequences_are_the_cpus(gpu: object, symbols: int) -> None:
             query.text[: m // 2],
             query.text[m // 2 :] * 2,
         ]
-        scored = score_on_cpu([query], "crochemore", batch_of(subjects)).lengths[0].tolist()
+        scored = score_on_cpu([query], batch_of(subjects)).lengths[0].tolist()
         expected = common_subsequences(query, subjects, scored)
         assert gpu_traces(gpu, Winners(query, subjects, scored)) == expected
         assert gpu_traces(gpu, Winners(query, subjects[-3:], scored[-3:])) == expected[-3:]
@@ -234,8 +233,8 @@ def test_256_symbols_and_empty_queries(gpu: object) -> None:
     query = bytes(range(256)) * 2
     subjects = [random_codes(rng, n, 256) for n in [0, 100, 1000]]
     expected = [LCSseq.similarity(query, subject) for subject in subjects]
-    assert gpu_lengths(gpu, query, subjects, None, "crochemore") == expected
-    assert gpu_lengths(gpu, b"", subjects, None, "crochemore") == [0, 0, 0]
+    assert gpu_lengths(gpu, query, subjects, None) == expected
+    assert gpu_lengths(gpu, b"", subjects, None) == [0, 0, 0]
 
 
 @pytest.mark.gpu

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from rapidfuzz.distance import LCSseq
 
 from gpualign import _native
-from gpualign.lcs.params import FORMULATIONS
 from gpualign.lcs.query import LcsQuery, common_subsequences, encode_query, reverse_complement
 from gpualign.lcs.stage import lcs_stage
 from gpualign.sequences.batch import join_bytes
@@ -29,11 +28,9 @@ class Lengths:
     def __init__(self, backend: Any) -> None:
         self._backend = backend
 
-    def __call__(
-        self, query: bytes, subjects: list[bytes], formulation: str = "crochemore", alphabet: str = "bytes"
-    ) -> list[int]:
+    def __call__(self, query: bytes, subjects: list[bytes], alphabet: str = "bytes") -> list[int]:
         encoded = encode_query("q", query, alphabet)  # type: ignore[arg-type]
-        stage = lcs_stage([encoded], formulation, lambda item: item)
+        stage = lcs_stage([encoded], lambda item: item)
         (scored,) = self._backend.run([batch_of(subjects)], stage)
         return scored.lengths[0].tolist()  # type: ignore[no-any-return]
 
@@ -46,41 +43,37 @@ def lengths(backend: Any) -> Lengths:
 BORDERS = [0, 1, 2, 31, 32, 33, 63, 64, 65, 127, 128, 129]
 
 
-@pytest.mark.parametrize("formulation", FORMULATIONS)
-def test_worked_by_hand(lengths: Lengths, formulation: str) -> None:
+def test_worked_by_hand(lengths: Lengths) -> None:
     subjects = [b"A", b"GATC", b"CTAG", b"GGTTCC", b"", b"XXXX", b"TTGAXTXC"]
-    assert lengths(b"GATC", subjects, formulation) == [1, 4, 1, 3, 0, 0, 4]
+    assert lengths(b"GATC", subjects) == [1, 4, 1, 3, 0, 0, 4]
 
 
-@pytest.mark.parametrize("formulation", FORMULATIONS)
 @pytest.mark.parametrize("symbols", [2, 4, 20, 256])
-def test_word_borders_against_the_naive_program(lengths: Lengths, formulation: str, symbols: int) -> None:
+def test_word_borders_against_the_naive_program(lengths: Lengths, symbols: int) -> None:
     rng = np.random.default_rng(symbols)
     for m in BORDERS:
         query = random_codes(rng, m, symbols)
         subjects = [random_codes(rng, n, symbols) for n in BORDERS] + [mutate(rng, query, 0.2, bytes(range(symbols)))]
-        assert lengths(query, subjects, formulation) == [lcs_length(query, subject) for subject in subjects]
+        assert lengths(query, subjects) == [lcs_length(query, subject) for subject in subjects]
 
 
-@pytest.mark.parametrize("formulation", FORMULATIONS)
 @pytest.mark.parametrize("symbols", [2, 3, 4, 8, 12, 16, 20, 26, 96, 255, 256])
-def test_alphabets_against_rapidfuzz(lengths: Lengths, formulation: str, symbols: int) -> None:
+def test_alphabets_against_rapidfuzz(lengths: Lengths, symbols: int) -> None:
     rng = np.random.default_rng(symbols)
     for m in (5, 200, 700, 1000, 1500):
         query = random_codes(rng, m, symbols)
         subjects = [random_codes(rng, int(n), symbols) for n in rng.integers(0, 2 * m, 19)]
         subjects += [mutate(rng, query, rate, bytes(range(symbols))) for rate in (0.01, 0.1, 0.5)]
-        assert lengths(query, subjects, formulation) == [LCSseq.similarity(query, subject) for subject in subjects]
+        assert lengths(query, subjects) == [LCSseq.similarity(query, subject) for subject in subjects]
 
 
-@pytest.mark.parametrize("formulation", FORMULATIONS)
-def test_every_tile_width(lengths: Lengths, formulation: str) -> None:
+def test_every_tile_width(lengths: Lengths) -> None:
     """Queries of 1 to 40 words take every way of cutting words into tiles."""
     rng = np.random.default_rng(7)
     subjects = [random_codes(rng, n, 4) for n in (64, 100, 190)]
     for words in range(1, 41):
         query = random_codes(rng, 64 * words - int(rng.integers(64)), 4)
-        assert lengths(query, subjects, formulation) == [LCSseq.similarity(query, subject) for subject in subjects]
+        assert lengths(query, subjects) == [LCSseq.similarity(query, subject) for subject in subjects]
 
 
 def test_paper_size(lengths: Lengths) -> None:
@@ -88,17 +81,16 @@ def test_paper_size(lengths: Lengths) -> None:
     query = random_codes(rng, 4096, 4)
     subjects = [random_codes(rng, 4096, 4), mutate(rng, query, 0.3, bytes(range(4)))]
     expected = [LCSseq.similarity(query, subject) for subject in subjects]
-    assert lengths(query, subjects) == lengths(query, subjects, "allison-dix") == expected
+    assert lengths(query, subjects) == expected
 
 
 @settings(max_examples=200, deadline=None)
 @given(
     query=st.binary(max_size=150),
     subjects=st.lists(st.binary(max_size=150), max_size=20),
-    formulation=st.sampled_from(FORMULATIONS),
 )
-def test_any_bytes(lengths: Lengths, query: bytes, subjects: list[bytes], formulation: str) -> None:
-    assert lengths(query, subjects, formulation) == [LCSseq.similarity(query, subject) for subject in subjects]
+def test_any_bytes(lengths: Lengths, query: bytes, subjects: list[bytes]) -> None:
+    assert lengths(query, subjects) == [LCSseq.similarity(query, subject) for subject in subjects]
 
 
 def test_repeats_carry_through_every_word(lengths: Lengths) -> None:
@@ -106,13 +98,12 @@ def test_repeats_carry_through_every_word(lengths: Lengths) -> None:
         assert lengths(b"A" * n, [b"A" * n, b"A" * (n - 1), b"A" * (n + 5), b"CA" * n]) == [n, n - 1, n, n]
 
 
-@pytest.mark.parametrize("formulation", FORMULATIONS)
-def test_subjects_too_long_to_keep_interleaved(lengths: Lengths, formulation: str) -> None:
+def test_subjects_too_long_to_keep_interleaved(lengths: Lengths) -> None:
     rng = np.random.default_rng(10)
     query = random_codes(rng, 1100, 4)
     subjects = [random_codes(rng, n, 4) for n in ((1 << 20) + 77, 100, 0, 3000)]
     expected = [LCSseq.similarity(query, subject) for subject in subjects]
-    assert lengths(query, subjects, formulation) == expected
+    assert lengths(query, subjects) == expected
 
 
 def test_dna_bases(lengths: Lengths) -> None:
@@ -247,8 +238,6 @@ def test_bad_arguments_are_refused() -> None:
     offsets = np.zeros(1, np.int64)
     table = np.zeros(256, np.uint16)
     with pytest.raises(ValueError, match="symbols"):
-        _native.lcs_lengths(codes, 257, np.zeros(0, np.uint8), offsets, table, "crochemore")
+        _native.lcs_lengths(codes, 257, np.zeros(0, np.uint8), offsets, table)
     with pytest.raises(ValueError, match="code"):
-        _native.lcs_lengths(codes + 9, 4, np.zeros(0, np.uint8), offsets, table, "crochemore")
-    with pytest.raises(ValueError, match="formulation"):
-        _native.lcs_lengths(codes, 4, np.zeros(0, np.uint8), offsets, table, "myers")
+        _native.lcs_lengths(codes + 9, 4, np.zeros(0, np.uint8), offsets, table)

@@ -69,7 +69,7 @@ def test_bytes_do_not_depend_on_how_it_runs(
 ) -> None:
     query_path, subjects_path, _, _ = dna_files
     outputs = set()
-    for options in (("-t", 1), ("-t", 3, "--batch-size", 1), ("--batch-size", 300), ("--formulation", "allison-dix")):
+    for options in (("-t", 1), ("-t", 3, "--batch-size", 1), ("--batch-size", 300)):
         out = tmp_path / "out.tsv"
         assert (
             run("-Q", query_path, subjects_path, "-n", 12, "--strand", "both", "--subsequence", "-o", out, *options)

@@ -80,6 +80,33 @@ def test_outputs_are_those_of_single_runs(cli: Cli, samples: Samples, ways: tupl
         assert text(samples.out / f"{name}.bam") == expected
 
 
+def test_coverage_and_metrics_of_each_sample(cli: Cli, samples: Samples) -> None:
+    """Those of runs of its own, next to its output."""
+    words = ("--sort", "--mark-duplicates", "-t", "2")
+    ends = ("--coverage", ".mosdepth.summary.txt", "--duplicate-metrics", ".metrics.txt")
+    code, _, error = cli("map", samples.reference, "--samples", samples.sheet(), "-o", samples.out, *words, *ends)
+    assert code == 0, error
+    one = samples.folder / "one"
+    for name in "abc":
+        reads = [f"{samples.folder}/{name}_{end}.fq" for end in (1, 2)]
+        group = rf"@RG\tID:{name}\tSM:{name}"
+        outputs = ("--coverage", one, "--duplicate-metrics", f"{one}.metrics.txt", "-o", f"{one}.bam")
+        assert cli("map", samples.reference, *reads, "-R", group, *words, *outputs)[0] == 0
+        for ending in (".mosdepth.summary.txt", ".mosdepth.global.dist.txt", ".metrics.txt"):
+            found, expected = (Path(f"{stem}{ending}").read_text() for stem in (samples.out / name, one))
+            assert found.split("\n\n", 1)[-1] == expected.split("\n\n", 1)[-1]  # the metrics begin with the command
+            assert len(found) > 50
+
+
+@pytest.mark.parametrize("option", ["--coverage", "--duplicate-metrics"])
+@pytest.mark.parametrize("name", ["x.bedgraph", "./x"])
+def test_names_that_are_no_endings(cli: Cli, samples: Samples, option: str, name: str) -> None:
+    words = ("--sort", "--mark-duplicates", option, name)
+    code, _, error = cli("map", samples.reference, "--samples", samples.sheet(), "-o", samples.out, *words)
+    assert code == 2
+    assert f"{option} is the ending of each sample's file, such as ." in error
+
+
 def test_large_samples_are_mapped_by_all_threads(cli: Cli, samples: Samples, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same outputs: here every sample counts as large."""
     monkeypatch.setattr("gpualign.map.tuning.SMALL_SAMPLE_BATCHES", 0)

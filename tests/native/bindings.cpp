@@ -1,4 +1,7 @@
 // What only tests call, in a module next to gpualign._native.<level> (-DGPUALIGN_TESTS=ON); classes are that one's.
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -16,6 +19,9 @@
 #include "mems/columns.hpp"
 #include "mems/index.hpp"
 #include "mems/unique.hpp"
+#include "verify/candidate_text.hpp"
+
+#include "candidate_columns.hpp"
 
 namespace gpualign {
 
@@ -329,12 +335,34 @@ std::vector<uint8_t> lcs_trace(Input<uint16_t> query, int symbols, Input<uint8_t
     return text;
 }
 
+// Names by their numbers.
+struct NamesInOrder {
+    const std::vector<std::string>& names;
+
+    int32_t find(std::string_view name) const {
+        const auto found = std::find(names.begin(), names.end(), name);
+        return found == names.end() ? -1 : int32_t(found - names.begin());
+    }
+};
+
+auto candidates_of(Input<uint8_t> text, const std::string& kind, const std::vector<std::string>& queries,
+    const std::vector<std::string>& targets) {
+    CandidateColumns out;
+    const std::string_view lines(reinterpret_cast<const char*>(text.data()), text.size());
+    parse_candidates(lines, kind[0], NamesInOrder{queries}, NamesInOrder{targets}, out);
+    return tuple_of(to_numpy(std::move(out.query)), to_numpy(std::move(out.target)), to_numpy(std::move(out.begin)),
+        to_numpy(std::move(out.end)), to_numpy(std::move(out.before)), to_numpy(std::move(out.after)),
+        to_numpy(std::move(out.strand)));
+}
+
 }  // namespace
 }  // namespace gpualign
 
 NB_MODULE(GPUALIGN_MODULE, m) {
     using namespace gpualign;
     bind_scalar_kernels(m);
+    m.def("parse_candidates", &candidates_of, nb::arg("text"), nb::arg("kind"), nb::arg("queries"), nb::arg("targets"),
+        "Candidate lines to (query, target, begin, end, before, after, strand).");
     m.def("align_affine", &align_affine, nb::arg("reference"), nb::arg("bases"), nb::arg("offsets"),
         nb::arg("diagonal"), nb::arg("band"), nb::arg("scores"), nb::arg("begin_pin") = -1, nb::arg("end_pin") = -1,
         "(score, begin, cigar, cigar_offsets) of patterns against diagonals "

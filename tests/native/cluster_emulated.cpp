@@ -1,5 +1,5 @@
 // The kernels that `cluster` runs as a library for the host (emulated_cuda.hpp): the edit filter and alignments of
-// cuda/pairwise.cu, and those with gaps of their own at the ends of cuda/pairwise_spans.cu.
+// cuda/pairwise.cu, and those with gaps of their own at the ends of cuda/pairwise_strips.cu.
 #include <math.h>
 
 #include "pairwise_emulated.hpp"
@@ -12,7 +12,7 @@ thread_local uint64_t bits[1 << 12];  // what `extern` finds: masks of the queri
 
 // after what they need
 #include "pairwise.cu"
-#include "pairwise_spans.cu"
+#include "pairwise_strips.cu"
 
 extern "C" int run_named(const char* name, void* const* arguments, int count, uint32_t grid, uint32_t threads) {
     EMULATED(edit_filter_64);
@@ -22,12 +22,11 @@ extern "C" int run_named(const char* name, void* const* arguments, int count, ui
     EMULATED(trace_affine);
     EMULATED(sweep_affine_wide);
     EMULATED(trace_affine_wide);
-    EMULATED(dscan_affine_nucleotides);
-    EMULATED(dscan_affine_symbols);
-    EMULATED(dscan_walk);
-    EMULATED(spans_borders_affine_nucleotides);
-    EMULATED(spans_borders_affine_symbols);
-    EMULATED(spans_walk);
+    EMULATED(strips_corners_affine_nucleotides);
+    EMULATED(strips_corners_affine_symbols);
+    EMULATED(strips_borders_affine_nucleotides);
+    EMULATED(strips_borders_affine_symbols);
+    EMULATED(strips_walk);
     EMULATED(gather_runs);
     return 1;
 }

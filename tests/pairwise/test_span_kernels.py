@@ -1,4 +1,4 @@
-"""Local and semi-global alignments by ``cuda/pairwise_spans.cu`` and ``cuda/pairwise_long.cu``, compiled for the host
+"""Local and semi-global alignments by ``cuda/pairwise_strips.cu`` and ``cuda/pairwise_long.cu``, compiled for the host
 with all lanes of a warp: scores of parasail, paths replayed, and the CPU's alignments."""
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def libraries(tmp_path_factory: pytest.TempPathFactory) -> dict[bool, ctypes.CDL
     made = {}
     for affine in (False, True):
         (folder / str(affine)).mkdir()
-        made[affine] = emulated_library(folder / str(affine), "pairwise_spans", {"AFFINE": int(affine)})
+        made[affine] = emulated_library(folder / str(affine), "pairwise_strips", {"AFFINE": int(affine)})
     return made
 
 
@@ -68,7 +68,7 @@ class Kernels(dict):
         self.library = library
 
     def __missing__(self, name: str) -> object:
-        known = name.startswith(("spans_", "part_"))
+        known = name.startswith(("strips_", "part_"))
         self[name] = EmulatedByName(self.library, name) if known else Unused()
         return self[name]
 
@@ -169,7 +169,7 @@ def test_alignments_of_short_pairs(use, kind: str, mode: str, gaps: str, kernel:
     scores = replace(problem, traced=False, kernel="tiled")
     assert _aligned(scores).score.tolist() == expected
     assert any("scores" in name for name in kernels.used())
-    assert any(name.startswith("part_" if kernel == "tiled" else "spans_") for name in kernels.used())
+    assert any(name.startswith("part_" if kernel == "tiled" else "strips_") for name in kernels.used())
 
 
 @pytest.mark.parametrize("ends", [((2, 1),) * 4, ((10, 1), (0, 0), (3, 0), (10, 1))])

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from gpualign import _native
 from gpualign.sequences.batch import join_bytes
+from tests.helpers import native as native_tests
 
 QUERIES, TARGETS = [b"q", b"q2", b"read", b""], [b"t", b"chr1", b"t\x20u"]
 
@@ -21,8 +22,9 @@ def names(of: list[bytes]):
 
 def parsed(text: bytes) -> list[list[int]] | str:
     """Rows of columns, or what is wrong."""
+    named = [[name.decode() for name in some] for some in (QUERIES, TARGETS)]
     try:
-        columns = _native.parse_candidates(np.frombuffer(text, np.uint8), "t", names(QUERIES), names(TARGETS))
+        columns = native_tests.parse_candidates(np.frombuffer(text, np.uint8), "t", *named)
     except ValueError as error:
         return str(error)
     return [list(map(int, row)) for row in zip(*columns, strict=True)]
@@ -127,27 +129,11 @@ def windows_by_hand(rows: list[list[int]], strands: int, widen: bool) -> tuple[l
     return pairs, clipped, cells
 
 
-@settings(max_examples=300, deadline=None)
-@given(
-    st.lists(
-        st.tuples(
-            st.integers(0, 3), st.integers(0, 2), st.integers(0, 220), st.integers(0, 50),
-            st.integers(0, 9), st.integers(0, 9), st.integers(0, 2),
-        ),
-        max_size=12,
-    ),
-    st.integers(0, 3),
-    st.booleans(),
-)  # fmt: skip
-def test_windows_are_those_by_hand(given_rows, strands: int, widen: bool) -> None:
-    rows = [[q, t, begin, begin + size, before, after, s] for q, t, begin, size, before, after, s in given_rows]
-    columns = [np.array([row[i] for row in rows], d) for i, d in enumerate(("i4", "i4", "i8", "i8", "i4", "i4", "u1"))]
-    found = _native.windows_of(*columns, texts(), strands, widen)
+def check_windows(found, rows: list[list[int]], strands: int, widen: bool) -> None:
     query, target, first, local, begin, end, strand, bases, offsets, limits, clipped, cells = found
-    expected = windows_by_hand(rows, strands, widen)
     owner = [i for i in range(len(rows)) for _ in range(first[i + 1] - first[i] if len(first) else 1)]
     pairs = [list(map(int, row)) for row in zip(owner, begin, end, strand, strict=True)]
-    assert (pairs, clipped, cells) == expected
+    assert (pairs, clipped, cells) == windows_by_hand(rows, strands, widen)
     assert [query.tolist(), target.tolist()] == [[row[i] for row in rows] for i in (0, 1)]
     occurring = list(dict.fromkeys(query.tolist()))  # in the order in which they occur
     assert [occurring[i] for i in local] == [rows[i][0] for i in owner]
@@ -156,20 +142,71 @@ def test_windows_are_those_by_hand(given_rows, strands: int, widen: bool) -> Non
     assert len(bases) == offsets[-1]
 
 
+def intervals(longest: int):
+    return st.integers(0, 3), st.integers(0, 2), st.integers(0, 220), st.integers(1, longest)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.tuples(*intervals(50)), max_size=12), st.integers(0, 2))
+def test_windows_are_those_by_hand(given_rows, strands: int) -> None:
+    rows = [[q, t, begin, begin + size, 0, 0, 0] for q, t, begin, size in given_rows]
+    columns = [np.array([row[i] for row in rows], d) for i, d in enumerate(("i4", "i4", "i8", "i8"))]
+    check_windows(_native.windows_of(*columns, texts(), strands), rows, strands, widen=False)
+
+
 @settings(max_examples=200, deadline=None)
 @given(st.lists(lines, max_size=8), st.integers(0, 3))
-def test_windows_of_lines_are_those_of_their_columns(some: list[bytes], strands: int) -> None:
+def test_windows_of_lines_are_those_by_hand(some: list[bytes], strands: int) -> None:
     text = np.frombuffer(b"".join(line + b"\n" for line in some), np.uint8)
     index = names(QUERIES), names(TARGETS)
-    try:
-        columns = _native.parse_candidates(text, "t", *index)
-    except ValueError as error:
-        with pytest.raises(ValueError, match=f"^{re.escape(str(error))}$"):
+    rows = parsed(text.tobytes())
+    if isinstance(rows, str):
+        with pytest.raises(ValueError, match=f"^{re.escape(rows)}$"):
             _native.windows_of_lines(text, "t", *index, texts(), strands)
-        return
-    expected = _native.windows_of(*columns, texts(), strands, False)
-    for one, other in zip(_native.windows_of_lines(text, "t", *index, texts(), strands), expected, strict=True):
-        assert np.array_equal(one, other)
+    else:
+        check_windows(_native.windows_of_lines(text, "t", *index, texts(), strands), rows, strands, widen=False)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(st.tuples(*intervals(50), st.integers(0, 9), st.integers(0, 9), st.integers(0, 1)), max_size=12),
+    st.integers(0, 3),
+)
+def test_windows_of_records_are_those_by_hand(given_rows, strands: int) -> None:
+    """With clips, soft and hard, and records without an alignment between them."""
+    rows = [[q, t, begin, begin + size, before, after, s] for q, t, begin, size, before, after, s in given_rows]
+    queries, text = [b"q", b"q2", b"read", b"x/1"], ""
+    for q, t, begin, end, before, after, strand in rows:
+        clips = f"{before}S" * (before > 0), f"{after}H" * (after > 0)
+        cigar, name = f"{clips[0]}{end - begin - 1}M1D{clips[1]}", queries[q].decode().removesuffix("/1")
+        text += f"{name}\t{16 * strand}\t{TARGETS[t].decode()}\t{begin + 1}\t60\t{cigar}\t*\t0\t0\t*\t*\n"
+        text += f"none\t4\t*\t0\t0\t*\t*\t0\t0\t*\t*\nnone\t0\t{TARGETS[0].decode()}\t1\t0\t*\t*\t0\t0\t*\t*\n"
+    contigs = join_bytes(TARGETS)
+    records = _native.bam_records(text.encode(), *contigs)[0]
+    found = _native.windows_of_records(records, *contigs, names(queries), names(TARGETS), texts(), strands)
+    check_windows(found, rows, strands, widen=True)
+
+
+@pytest.mark.parametrize(
+    ("flag", "queries", "what"),
+    [
+        (0, [b"y", b"r/1", b"r/2"], "two queries are named 'r', 'r/1' or 'r/2'"),
+        (65, [b"y", b"r/2"], "no query is named 'r', 'r/1' or 'r/2'"),
+        (129, [b"y", b"r/1", b"r/2"], None),
+        (0, [b"y", b"r/2"], None),
+    ],
+)
+def test_queries_of_records_with_their_mates_numbers(flag: int, queries: list[bytes], what: str | None) -> None:
+    contigs = join_bytes(TARGETS)
+    records = _native.bam_records(f"r\t{flag}\tt\t1\t60\t4M\t*\t0\t0\t*\t*\n".encode(), *contigs)[0]
+    how = *contigs, names(queries), names(TARGETS), texts(), 3
+    if what is not None:
+        with pytest.raises(ValueError, match=what):
+            _native.windows_of_records(records, *how)
+    else:
+        assert _native.windows_of_records(records, *how)[0].tolist() == [len(queries) - 1]
+    with pytest.raises(ValueError, match="no target is named 't'"):
+        _native.windows_of_records(records, *contigs, names(queries), names([b"u"]), texts(), 3)
 
 
 def test_the_better_strand_is_chosen() -> None:
@@ -187,9 +224,6 @@ def test_the_better_strand_is_chosen() -> None:
 
 
 def test_windows_of_what_is_not_named_are_refused() -> None:
-    one = [
-        np.array([value], kind)
-        for value, kind in ((4, "i4"), (0, "i4"), (0, "i8"), (1, "i8"), (0, "i4"), (0, "i4"), (0, "u1"))
-    ]
+    one = [np.array([value], kind) for value, kind in ((4, "i4"), (0, "i4"), (0, "i8"), (1, "i8"))]
     with pytest.raises(ValueError, match="names no query"):
-        _native.windows_of(*one, texts(), 3, False)
+        _native.windows_of(*one, texts(), 0)

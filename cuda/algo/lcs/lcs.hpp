@@ -3,16 +3,18 @@
 // The DP row after j subject symbols is the vector of increments
 //     grows[i] = LCS(query[0..i], subject[0..j)) - LCS(query[0..i), subject[0..j))    (0 or 1)
 // spread over words, lowest query position in the lowest bit. One subject symbol c turns it into the next row, given
-// the mask M of the query positions that hold c. Both published formulations stand here as policies; a policy's Chain
-// carries what crosses a word's border from the lower word to the next.
+// the mask M of the query positions that hold c (Crochemore, Iliopoulos, Pinzon and Reid 2001, "A fast and practical
+// bit-vector algorithm for the longest common subsequence problem"): a word of the row is V = ~grows, and
+// V' = (V + (V & M)) | (V & ~M), three operations. LcsCarry carries from a word to the next one. The formulation of
+// Allison and Dix (1986) takes four operations, and is slower.
 //
 // Between tiles (groups of words that are kept in registers over all subject symbols) exactly one bit a column
-// crosses, in either formulation. These bits travel packed: the first column in the top bit of a word, taken out and
-// put in by shifting left, so that a carry costs one instruction on either side.
+// crosses. These bits travel packed: the first column in the top bit of a word, taken out and put in by shifting left,
+// so that a carry costs one instruction on either side.
 //
 // Worked example, query GATC (bit 0 = G), V = complement of grows = 1111, subject symbol A (M = 0010):
 //     u = V & M = 0010; V + u = 1 0001; V' = 0001 | (V & ~M = 1101) = 1101: the increment sits at A.
-// A column whose mask is empty and whose carry is the idle one changes nothing, so any padding symbol that is absent
+// A column whose mask is empty and whose carry is 0 changes nothing, so any padding symbol that is absent
 // from the query is harmless.
 #pragma once
 #include <cstdint>
@@ -32,13 +34,10 @@ template <class Word> struct LaneBits {
     static constexpr int value = 8 * int(sizeof(Word));
 };
 
-// An addition or a subtraction spread over words; the carry is 0 or 1 in each lane.
+// An addition spread over words; the carry is 0 or 1 in each lane.
 template <class Word> struct LcsCarry {
     static constexpr int top = LaneBits<Word>::value - 1;
     Word carry;
-
-    // Starts with no borrow.
-    GPUALIGN_HD LcsCarry() : carry(Word(0)) {}
 
     // Starts with the top bit of `packed` and shifts it out.
     GPUALIGN_HD explicit LcsCarry(Word& packed) : carry(packed >> top) { packed = packed << 1; }
@@ -50,115 +49,53 @@ template <class Word> struct LcsCarry {
         return sum;
     }
 
-    // a - b with borrow.
-    GPUALIGN_HD Word subtract(Word a, Word b) {
-        const Word difference = a - b - carry;
-        carry = ((~a & b) | ((~a | b) & difference)) >> top;
-        return difference;
-    }
-
     // Shifts the carry into `packed`.
     GPUALIGN_HD void pack(Word& packed) const { packed = (packed << 1) | carry; }
-    GPUALIGN_HD Word value() const { return carry; }
 };
 
 #if defined(__CUDA_ARCH__)
 // The hardware's carry flag: one instruction a word. The statements are volatile, so they stay in order, and no other
 // instruction that the compiler puts between them touches the flag.
 template <> struct LcsCarry<uint32_t> {
-    GPUALIGN_HD LcsCarry() {
-        // by a subtraction: a borrow is kept the other way round than a carry, and subtractions are what follows
-        asm volatile("{ .reg .u32 unused; sub.cc.u32 unused, 0, 0; }");
-    }
     GPUALIGN_HD explicit LcsCarry(uint32_t& packed) { asm volatile("add.cc.u32 %0, %0, %0;" : "+r"(packed)); }
     GPUALIGN_HD uint32_t add_part(uint32_t v, uint32_t part) {
         uint32_t sum;
         asm volatile("addc.cc.u32 %0, %1, %2;" : "=r"(sum) : "r"(v), "r"(part));
         return sum;
     }
-    GPUALIGN_HD uint32_t subtract(uint32_t a, uint32_t b) {
-        uint32_t difference;
-        asm volatile("subc.cc.u32 %0, %1, %2;" : "=r"(difference) : "r"(a), "r"(b));
-        return difference;
-    }
     GPUALIGN_HD void pack(uint32_t& packed) const { asm volatile("addc.u32 %0, %0, %0;" : "+r"(packed)); }
-    GPUALIGN_HD uint32_t value() const {
-        uint32_t minus_borrow;
-        asm volatile("subc.u32 %0, 0, 0;" : "=r"(minus_borrow));
-        return minus_borrow & 1;
-    }
 };
 #elif defined(__x86_64__) && !defined(__CUDACC__)
 template <> struct LcsCarry<uint64_t> {
-    unsigned char carry = 0;
+    unsigned char carry;
 
-    LcsCarry() = default;
     GPUALIGN_HD explicit LcsCarry(uint64_t& packed) : carry(uint8_t(packed >> 63)) { packed <<= 1; }
     GPUALIGN_HD uint64_t add_part(uint64_t v, uint64_t part) {
         unsigned long long sum;
         carry = __builtin_ia32_addcarryx_u64(carry, v, part, &sum);
         return sum;
     }
-    GPUALIGN_HD uint64_t subtract(uint64_t a, uint64_t b) {
-        unsigned long long difference;
-        carry = __builtin_ia32_sbb_u64(carry, a, b, &difference);
-        return difference;
-    }
     GPUALIGN_HD void pack(uint64_t& packed) const { packed = (packed << 1) | carry; }
-    GPUALIGN_HD uint64_t value() const { return carry; }
 };
 #endif
 
-// Crochemore, Iliopoulos, Pinzon and Reid (2001), "A fast and practical bit-vector algorithm for the longest common
-// subsequence problem": the row is V = ~grows and V' = (V + (V & M)) | (V & ~M). Three operations a word.
-struct Crochemore {
-    template <class Word> GPUALIGN_HD static Word first_row() { return ~Word(0); }
-    template <class Word> GPUALIGN_HD static Word idle_carries() { return Word(0); }
-    template <class Word> GPUALIGN_HD static Word grows(Word row) { return ~row; }
-
-    template <class Word> struct Chain {
-        LcsCarry<Word> sum;
-        GPUALIGN_HD explicit Chain(Word& packed) : sum(packed) {}
-        GPUALIGN_HD Word step(Word v, Word m) { return sum.add_part(v, v & m) | (v & ~m); }
-        GPUALIGN_HD void finish(Word& packed) { sum.pack(packed); }
-    };
-};
-
-// Allison and Dix (1986), "A bit-string longest-common-subsequence algorithm": the row is L = grows, x = L | M and
-// L' = x & ~(x - ((L << 1) | 1)). Four operations a word: the shift takes its lowest bit from the word below.
-// What crosses a tile's border is the bit shifted out plus the borrow; since x >= L, x - 2 L - 1 is never below -2^k
-// over k bits, so the two are never both 1, and one bit is enough.
-struct AllisonDix {
-    template <class Word> GPUALIGN_HD static Word first_row() { return Word(0); }
-    template <class Word> GPUALIGN_HD static Word idle_carries() { return ~Word(0); }
-    template <class Word> GPUALIGN_HD static Word grows(Word row) { return row; }
-
-    template <class Word> struct Chain {
-        static constexpr int top = LaneBits<Word>::value - 1;
-        Word below;  // its top bit is the next word's shifted-in bit
-        LcsCarry<Word> borrow;
-        GPUALIGN_HD explicit Chain(Word& packed) : below(packed) { packed = packed << 1; }
-        GPUALIGN_HD Word step(Word row, Word m) {
-            const Word x = row | m;
-            const Word shifted = (row << 1) | (below >> top);
-            below = row;
-            return x & ~borrow.subtract(x, shifted);
-        }
-        GPUALIGN_HD void finish(Word& packed) { packed = (packed << 1) | (below >> top) | borrow.value(); }
-    };
-};
+template <class Word> GPUALIGN_HD Word lcs_first_row() { return ~Word(0); }
+template <class Word> GPUALIGN_HD Word lcs_grows(Word row) { return ~row; }
 
 // One subject symbol through a tile of W words.
 //   row          the tile's words, updated
 //   mask(w)      word w of the symbol's mask, asked for once each, in order
 //   carries_in   packed bits of the tile below, its top bit is this column's; shifted left
 //   carries_out  receives this column's bit from the right
-template <class Policy, int W, class Word, class Mask>
+template <int W, class Word, class Mask>
 GPUALIGN_HD void lcs_column(Word (&row)[W], Mask&& mask, Word& carries_in, Word& carries_out) {
-    typename Policy::template Chain<Word> chain(carries_in);
+    LcsCarry<Word> carry(carries_in);
     GPUALIGN_LCS_UNROLL
-    for (int w = 0; w < W; w++) row[w] = chain.step(row[w], mask(w));
-    chain.finish(carries_out);
+    for (int w = 0; w < W; w++) {
+        const Word v = row[w], m = mask(w);
+        row[w] = carry.add_part(v, v & m) | (v & ~m);
+    }
+    carry.pack(carries_out);
 }
 
 }  // namespace gpualign

@@ -93,7 +93,7 @@ private:
         uint32_t (&row)[4], const LcsFour (&mask)[Count], uint32_t& in, uint32_t& out, Keep&& keep) {
         GPUALIGN_LCS_UNROLL
         for (int k = 0; k < Count; k++) {
-            lcs_column<Crochemore>(row, [&](int w) { return mask[k].word[w]; }, in, out);
+            lcs_column(row, [&](int w) { return mask[k].word[w]; }, in, out);
             keep(k, row);
         }
     }

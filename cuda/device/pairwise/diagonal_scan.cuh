@@ -82,10 +82,10 @@ struct WholePair {
 // BorderedTile) the rows begin below `around.top`, the first strip has a `left`, and around.keep_row(...) sees each
 // lane's rows. In one piece: a step's values go from lane to lane in registers, and any part of it would take nearly
 // all of them.
-template <class Ends, bool Affine, bool Keep, class Around, class Columns, class Found>
+template <class Ends, bool Affine, bool Keep, class Around, class Columns>
 __device__ __forceinline__ void diagonal_strip(const StripTask& task, int ticket, const Around& around,
     const Columns& columns, const uint8_t* query, int n, int m, const LazyScheme& scheme, const int2* left, int2* right,
-    int* progress, uint32_t* directions, Found* found) {
+    int* progress, uint32_t* directions, AlignmentEnd* found) {
     constexpr int K = Columns::columns_of_lane;
     // a part's directions are for a traceback that has begun
     constexpr bool track = Ends::chosen && !(Around::inside && Keep);
@@ -185,17 +185,17 @@ __device__ __forceinline__ void diagonal_strip(const StripTask& task, int ticket
 #pragma unroll
             for (int k = 0; k < K; k++)
                 if (k == at) value = state.h[k];
-            found[task.pair] = value - scheme.bias - scheme.shift * (n + m);
+            found[task.pair] = {value - scheme.bias - scheme.shift * (n + m), n, m};
         }
     }
     publish(progress, ticket, done);
 }
 
 // One strip in the words of its columns.
-template <class Ends, bool Affine, bool Keep, class Around, class Columns, class Found>
+template <class Ends, bool Affine, bool Keep, class Around, class Columns>
 __device__ __forceinline__ void strip_of_pair(const StripTask& task, int ticket, const Around& around,
     const Columns& columns, const uint8_t* query, int n, int m, const LazyScheme& scheme, const int2* left, int2* right,
-    int* progress, int* shared_best, uint32_t* directions, Found* found) {
+    int* progress, int* shared_best, uint32_t* directions, AlignmentEnd* found) {
     if constexpr (Columns::in_halves)
         half_strip<Ends, Affine>(
             task, ticket, around, columns, query, n, m, scheme, left, right, progress, shared_best, found);

@@ -26,9 +26,9 @@ struct BorderedTile : DpTile {
 
 // The scores of a part by strips, with borders kept. `ring` borders of n rows are reused in turn, each after its reader
 // has gone. After the progress of all strips comes the best score so far.
-template <class Ends, bool Affine, class Columns, class Found>
+template <class Ends, bool Affine, class Columns>
 __device__ __forceinline__ void part_strips(const BorderedTile& part, const LazyScheme& scheme, unsigned* ticket,
-    int2* borders, int ring, int* progress, Found* found) {
+    int2* borders, int ring, int* progress, AlignmentEnd* found) {
     extern __shared__ uint4 shared[];
     int32_t* table_of_scores = reinterpret_cast<int32_t*>(shared);
     load_table(table_of_scores, scheme);
@@ -53,9 +53,9 @@ __device__ __forceinline__ void part_strips(const BorderedTile& part, const Lazy
 
 // The directions of `count` parts, `strips` in all: a border for every strip. `ends`: a part's score, of which none but
 // that of a whole table is wanted.
-template <class Ends, bool Affine, class Columns, class Found>
+template <class Ends, bool Affine, class Columns>
 __device__ __forceinline__ void part_directions(const DpTile* parts, int count, int strips, const LazyScheme& scheme,
-    unsigned* ticket, int2* borders, int* progress, uint32_t* directions, Found* ends) {
+    unsigned* ticket, int2* borders, int* progress, uint32_t* directions, AlignmentEnd* ends) {
     extern __shared__ uint4 shared[];
     int32_t* table_of_scores = reinterpret_cast<int32_t*>(shared);
     load_table(table_of_scores, scheme);

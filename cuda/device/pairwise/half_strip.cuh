@@ -171,10 +171,10 @@ private:
 
 // Counterpart of diagonal_strip (device/pairwise/diagonal_scan.cuh) without directions. `shared_best` (local): the
 // best score that any strip of the pair has found; alignments do not end in cells below it.
-template <class Ends, bool Affine, class Around, class Columns, class Found>
+template <class Ends, bool Affine, class Around, class Columns>
 __device__ __forceinline__ void half_strip(const StripTask& task, int ticket, const Around& around,
     const Columns& columns, const uint8_t* query, int n, int m, const LazyScheme& scheme, const int2* left, int2* right,
-    int* progress, int* shared_best, Found* found) {
+    int* progress, int* shared_best, AlignmentEnd* found) {
     constexpr int K = Columns::columns_of_half;
     const int lane = threadIdx.x % warp_size, c0 = (task.strip * warp_size + lane) * 2 * K;
     const bool first = task.strip == 0;
@@ -328,12 +328,14 @@ __device__ __forceinline__ void half_strip(const StripTask& task, int ticket, co
         if (!first) wait_for(progress, ticket - 1, done);
         ends.leave(first ? nullptr : found + task.pair, found + task.pair);
     } else {
+        const int at = m - 1 - c0;
+        int32_t value = 0;
 #pragma unroll
         for (int half = 0; half < 2; half++)
 #pragma unroll
             for (int k = 0; k < K; k++)
-                if (c0 + half * K + k + 1 == m)
-                    found[task.pair] = rows.value(rows.h[k], half) - scheme.bias - scheme.shift * (n + m);
+                if (half * K + k == at) value = rows.value(rows.h[k], half);
+        if (at >= 0 && at < 2 * K) found[task.pair] = {value - scheme.bias - scheme.shift * (n + m), n, m};
     }
     publish(progress, ticket, done);
 }

@@ -103,9 +103,8 @@ class DistanceKernel(MatrixKernel[Distances, Sets]):
         matrix = slot.device_array("matrix", 4 * rows * targets)
         longest = int(problem.queries.sorted_lengths[item.last - 1])
         words = tuning.words_of(longest)
-        function = self.device.function("distances", "distances", tuning.defines(words, mode))
         shared = -(-words // 4) * sets.codes * 16
-        self.allow(function, shared)
+        function = self.device.function("distances", "distances", tuning.defines(words, mode), shared)
         batches = -(-targets // tuning.THREADS)
         each = 4 * (tuning.THREADS // _WARP) * sets.chunks * _WARP if longest > 32 * words else 0
         rows_at_once = rows if not each else max(1, min(rows, tuning.BOUNDARY_BYTES // each))
@@ -140,8 +139,8 @@ class DistanceKernel(MatrixKernel[Distances, Sets]):
             super().find(slot, item, capacity)
             return
         rows, (wide, shared) = item.shape[0], band
-        function = self.device.function("distances_within", "distances_within", {"WIDE": str(int(wide))})
-        self.allow(function, shared)
+        defines = {"WIDE": str(int(wide))}
+        function = self.device.function("distances_within", "distances_within", defines, shared)
         spans = _spans(problem, item.first, item.last)
         widest = -(-int((spans[1] - spans[0]).max(initial=0)) // tuning.BAND_THREADS) + 1
         slot.launch(

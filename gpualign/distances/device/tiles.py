@@ -183,12 +183,6 @@ class MatrixKernel(ABC, Generic[Problem, OnDevice]):
         slot.wait()
         return keys.copy(), values.copy()
 
-    def allow(self, function: Any, shared: int) -> None:
-        """Let a kernel have so much shared memory."""
-        if shared > 48 << 10:
-            attribute = self.device.driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
-            function.set_attribute(attribute, shared)
-
 
 def places_for_found(slot: Slot, capacity: int) -> tuple[Any, ...]:
     """Addresses of keys, values and their count, and how many there may be."""

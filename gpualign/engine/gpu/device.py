@@ -27,6 +27,8 @@ OLDEST_CAPABILITY = (7, 0)
 HEADROOM_BYTES = 512 << 20
 #: share of the free memory taken when no limit is given
 FREE_SHARE = 0.8
+#: dynamic shared memory of a block that needs no attribute
+_PLAIN_SHARED = 48 << 10
 
 
 class DeviceMemoryExceeded(Exception):
@@ -221,11 +223,13 @@ class Device:
                 ) from error
         self._modules[_module_key(source, defines)] = module
 
-    def function(self, source: str, name: str, defines: Mapping[str, str] | None = None) -> Any:
-        """One kernel of a module."""
+    def function(self, source: str, name: str, defines: Mapping[str, str] | None = None, shared: int = 0) -> Any:
+        """One kernel of a module, which may use so many bytes of dynamic shared memory."""
         key = name, *_module_key(source, defines)
         if key not in self._functions:
             self._functions[key] = self.module(source, defines).get_function(name)
+        if shared > _PLAIN_SHARED:
+            self._functions[key].set_attribute(self.driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, shared)
         return self._functions[key]
 
     def resident(self, key: str, make: Callable[[], Result], *owners: object) -> Result:

@@ -28,8 +28,6 @@ _SLOTS = 8  # threads that a 128-bit shared-memory load serves at once
 _ENCODE_THREADS = 256
 #: the kernel reads whole words, so a little past the last subject
 _PADDING = 64
-#: shared memory that a block has without asking
-_PLAIN_SHARED = 48 << 10
 #: subjects up to this length never get a warp each on account of their length
 _LONG = 1 << 14
 #: codes travel as bytes and one of them is "absent"
@@ -139,10 +137,9 @@ class LcsKernel:
         self,
         device: Device,
         queries: Sequence[LcsQuery],
-        formulation: str,
         shape: LcsShape | None = None,
     ) -> None:
-        self.device, self.queries, self.formulation = device, queries, formulation
+        self.device, self.queries = device, queries
         self._shape = shape
         self._shapes: dict[tuple[int, bool], LcsShape] = {}
         self._images: dict[tuple[int, LcsShape], ProfileImage] = {}
@@ -184,7 +181,7 @@ class LcsKernel:
             if len(batch) and self._on_gpu(query):
                 rows[q] = slot.pinned(f"lengths {q}", len(batch), np.int32)
             elif len(query):
-                rows[q] = score_on_cpu([query], self.formulation, batch).lengths[0]
+                rows[q] = score_on_cpu([query], batch).lengths[0]
         return ScoredBatch(batch, rows)
 
     @staticmethod
@@ -268,11 +265,7 @@ class LcsKernel:
         return self.device.resident(f"lcs {self._id} {key}", lambda: self.device.driver.to_device(make()))
 
     def _function(self, name: str, shape: LcsShape, shared: int = 0) -> Any:
-        function = self.device.function("lcs", name, shape.defines(self.formulation))
-        if shared > _PLAIN_SHARED:
-            attribute = self.device.driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
-            function.set_attribute(attribute, shared)
-        return function
+        return self.device.function("lcs", name, shape.defines, shared)
 
     # -- an item that does not fit the device
 
@@ -293,9 +286,7 @@ def _key(shape: LcsShape, long: bool) -> str:
 
 _TESTED_QUERY = 1500
 #: kernels of :func:`self_test`, which ``devices --check`` compiles in parallel
-SELF_TEST_MODULES: tuple[Variant, ...] = (
-    ("lcs", choose_lcs_shape(_TESTED_QUERY, 5, 143, 132, 227 << 10).defines("crochemore")),
-)
+SELF_TEST_MODULES: tuple[Variant, ...] = (("lcs", choose_lcs_shape(_TESTED_QUERY, 5, 143, 132, 227 << 10).defines),)
 
 
 def self_test(device: Device) -> None:
@@ -309,6 +300,6 @@ def self_test(device: Device) -> None:
     bases, offsets = join_bytes([rng.integers(65, 70, n, dtype=np.uint8).tobytes() for n in range(0, 1000, 7)])
     batch = SequenceBatch(np.zeros(0, np.uint8), np.zeros(len(offsets), np.int64), bases, offsets)
 
-    found = run_alone(device, lambda device: LcsKernel(device, [query], "crochemore"), batch)
-    if not np.array_equal(found.lengths, score_on_cpu([query], "crochemore", batch).lengths):
+    found = run_alone(device, lambda device: LcsKernel(device, [query]), batch)
+    if not np.array_equal(found.lengths, score_on_cpu([query], batch).lengths):
         raise DeviceError("LCS lengths differ from the CPU's")

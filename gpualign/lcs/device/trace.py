@@ -23,8 +23,6 @@ _ALIGNMENT = 16
 #: of cuda/algo/lcs/trace.hpp: query positions and symbols of a tile; bytes kept of one: a row of it and its carries
 _TILE_COLUMNS, _TILE_SYMBOLS = 128, 32
 _ROW_BYTES, _CARRY_BYTES = 16, 4
-#: shared memory that a block has without asking
-_PLAIN_SHARED = 48 << 10
 
 
 class LcsTraceKernel:
@@ -47,11 +45,8 @@ class LcsTraceKernel:
         sections = self._upload(slot, masks, query.table.astype(np.uint8), query_text, bases, offsets, blocks, ends)
         traced = int(slot.device_array("traced", 4 * count + int(ends[-1])))
         shared = _WARP * _ROW_BYTES * max(query.symbols + 1, _TILE_SYMBOLS)
-        function = self.device.function("lcs_trace", "lcs_trace")
-        if shared > _PLAIN_SHARED:
-            function.set_attribute(self.device.driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, shared)
         slot.launch(
-            function,
+            self.device.function("lcs_trace", "lcs_trace", shared=shared),
             count,
             _WARP,
             *sections,
@@ -110,7 +105,7 @@ def self_test(device: Device) -> None:
     subjects = [rng.integers(65, 70, n, dtype=np.uint8).tobytes() for n in range(0, 2000, 97)]
     bases, offsets = join_bytes(subjects)
     batch = SequenceBatch(np.zeros(0, np.uint8), np.zeros(len(offsets), np.int64), bases, offsets)
-    winners = Winners(query, subjects, score_on_cpu([query], "crochemore", batch).lengths[0].tolist())
+    winners = Winners(query, subjects, score_on_cpu([query], batch).lengths[0].tolist())
 
     if run_alone(device, LcsTraceKernel, winners) != common_subsequences(query, subjects, winners.lengths):
         raise DeviceError("common subsequences differ from the CPU's")

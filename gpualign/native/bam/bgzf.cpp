@@ -84,20 +84,6 @@ struct IsalLibrary {
         return to_numpy(std::move(out));
     }
 
-    auto cut(Input<uint8_t> content, uint64_t before) const {
-        const size_t head =
-            std::min(content.size(), size_t((bgzf::kContent - before % bgzf::kContent) % bgzf::kContent));
-        const size_t tail = (content.size() - head) % bgzf::kContent;
-        const auto* begin = reinterpret_cast<const char*>(content.data());
-        Text blocks;
-        {
-            nb::gil_scoped_release release;
-            compressor()(content.data() + head, content.size() - head - tail, blocks);
-        }
-        return tuple_of(
-            nb::bytes(begin, head), to_numpy(std::move(blocks)), nb::bytes(begin + content.size() - tail, tail));
-    }
-
     auto inflate(Input<uint8_t> blocks, size_t headroom) const {
         Text out;
         {
@@ -273,9 +259,6 @@ void bind_bgzf(nb::module_& m) {
         .def("compress", &IsalLibrary::compress, nb::arg("content"), "The blocks of a text.")
         .def("compress_all", &IsalLibrary::compress_all, nb::arg("contents"), nb::arg("sizes"),
             "The blocks of texts of these sizes, one after the other; no block has some of two.")
-        .def("cut", &IsalLibrary::cut, nb::arg("content"), nb::arg("before"),
-            "A text that stands after so many bytes: (what belongs to a block that begins before, whole blocks, what "
-            "begins the next).")
         .def("inflate", &IsalLibrary::inflate, nb::arg("blocks"), nb::arg("headroom"),
             "The text of whole blocks, after so many bytes of any content. Raises ValueError where they are damaged.")
         .def("inflate_into", &IsalLibrary::inflate_into, nb::arg("blocks"), nb::arg("text"),

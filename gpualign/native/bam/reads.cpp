@@ -92,23 +92,6 @@ auto bam_reads(Input<uint8_t> records, const std::string& dropped) {
     return reads.arrays();
 }
 
-// (bytes of the complete records at the beginning, number of reads among them)
-auto whole_bam_records(Input<uint8_t> bytes) {
-    size_t at = 0;
-    int64_t reads = 0;
-    {
-        nb::gil_scoped_release release;
-        while (bytes.size() - at >= BamRecord::kFixedBytes) {
-            const BamRecord record(bytes.data() + at);
-            if (record.size() < BamRecord::kFixedBytes) throw std::invalid_argument("a BAM record is cut short");
-            if (record.size() > bytes.size() - at) break;
-            reads += record.primary();
-            at += record.size();
-        }
-    }
-    return tuple_of(at, reads);
-}
-
 }  // namespace
 
 void bind_bam_reads(nb::module_& m) {
@@ -116,9 +99,6 @@ void bind_bam_reads(nb::module_& m) {
         "Whole BAM records as reads: (names, name_offsets, bases, base_offsets, qualities | None, tags, tag_offsets, "
         "flags), without "
         "tags that are dropped (TagList). Raises ValueError where a record is damaged.");
-    m.def("whole_bam_records", &whole_bam_records, nb::arg("bytes"),
-        "(bytes of the whole records at the beginning, reads among them). Raises ValueError where a record's size is "
-        "impossible.");
 }
 
 }  // namespace gpualign

@@ -50,7 +50,7 @@ private:
             const Word* profile = &profile_[size_t(t) * codes_.count() * W];
             State<W> states[N];
             for (int i = 0; i < N; i++)
-                for (int w = 0; w < W; w++) states[i].row[w] = Crochemore::first_row<Word>();
+                for (int w = 0; w < W; w++) states[i].row[w] = lcs_first_row<Word>();
             // blocks of 64 columns, whose carries are a word: shared blocks of all texts, then the rest of each
             const int64_t whole = shared / 64 * 64;
             for (int64_t j = 0; j < whole; j += 64) advance<W, N>(states, profile, texts, j, j + 64, j / 64 * N);
@@ -59,7 +59,7 @@ private:
                     advance<W, 1>(states + i, profile, texts + i, j, std::min(texts[i].length, j + 64), j / 64 * N + i);
             for (int i = 0; i < N; i++) {
                 Word grows[W];
-                for (int w = 0; w < W; w++) grows[w] = Crochemore::grows(states[i].row[w]);
+                for (int w = 0; w < W; w++) grows[w] = lcs_grows(states[i].row[w]);
                 total[i] = total[i] + count_bits<W>(grows);
             }
         }
@@ -80,7 +80,7 @@ private:
         for (int64_t j = from; j < to; j++) GPUALIGN_UNROLL
         for (int i = 0; i < N; i++) {
             const Word* masks = profile + size_t(codes_[texts[i].symbols[j]]) * W;
-            lcs_column<Crochemore>(state[i].row, [&](int w) { return masks[w]; }, in[i], out[i]);
+            lcs_column(state[i].row, [&](int w) { return masks[w]; }, in[i], out[i]);
         }
         for (int i = 0; i < N; i++) {
             states[i] = state[i];

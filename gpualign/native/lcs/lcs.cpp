@@ -93,13 +93,13 @@ public:
     std::vector<uint64_t> carries;  // (columns / 64, lanes): the tile below's carries, then this tile's
 
     // The subjects order[0..count), the longest first.
-    void take(const Subjects& subjects, const int64_t* order, int count, uint16_t absent, uint64_t idle) {
+    void take(const Subjects& subjects, const int64_t* order, int count, uint16_t absent) {
         subjects_ = &subjects;
         order_ = order;
         count_ = count;
         absent_ = absent;
         columns = subjects.length(order[0]);
-        carries.assign(size_t((columns + 63) / 64 * lanes), idle);
+        carries.assign(size_t((columns + 63) / 64 * lanes), 0);
         whole_ = columns <= longest_kept;
         symbols_.resize(size_t((whole_ ? columns : block) * lanes));
         if (whole_) interleave(0, columns);
@@ -134,9 +134,9 @@ private:
     }
 };
 
-template <class Policy, int W> Word run_tile(const uint64_t* masks, int stride, Group& group, bool last) {
+template <int W> Word run_tile(const uint64_t* masks, int stride, Group& group, bool last) {
     Word row[W];
-    for (int w = 0; w < W; w++) row[w] = Policy::template first_row<Word>();
+    for (int w = 0; w < W; w++) row[w] = lcs_first_row<Word>();
     for (int64_t first = 0; first < group.columns; first += 64) {
         const int count = int(std::min<int64_t>(64, group.columns - first));
         uint64_t* packed = group.carries.data() + first / 64 * lanes;
@@ -146,7 +146,7 @@ template <class Policy, int W> Word run_tile(const uint64_t* masks, int stride, 
             const uint64_t* lane_masks[lanes];
             for (int lane = 0; lane < lanes; lane++) lane_masks[lane] = masks + column[lane] * stride;
             Word square[lanes];
-            lcs_column<Policy>(
+            lcs_column(
                 row,
                 [&](int w) {
                     if (w % lanes == 0) {
@@ -163,22 +163,22 @@ template <class Policy, int W> Word run_tile(const uint64_t* masks, int stride, 
     Word total(0);
     for (int w = 0; w < W; w++)
         for (int lane = 0; lane < lanes; lane++)
-            total.set(lane, total[lane] + uint64_t(__builtin_popcountll(Policy::grows(row[w])[lane])));
+            total.set(lane, total[lane] + uint64_t(__builtin_popcountll(lcs_grows(row[w])[lane])));
     return total;
 }
 
-template <class Policy> Word run_tile(const Tile& tile, const uint64_t* masks, Group& group, bool last) {
+Word run_tile(const Tile& tile, const uint64_t* masks, Group& group, bool last) {
     const uint64_t* rows = masks + tile.offset;
     switch (tile.words) {
-        case 1: return run_tile<Policy, 1>(rows, tile.stride, group, last);
-        case 2: return run_tile<Policy, 2>(rows, tile.stride, group, last);
-        case 4: return run_tile<Policy, 4>(rows, tile.stride, group, last);
-        case 8: return run_tile<Policy, 8>(rows, tile.stride, group, last);
-        default: return run_tile<Policy, widest_tile>(rows, tile.stride, group, last);
+        case 1: return run_tile<1>(rows, tile.stride, group, last);
+        case 2: return run_tile<2>(rows, tile.stride, group, last);
+        case 4: return run_tile<4>(rows, tile.stride, group, last);
+        case 8: return run_tile<8>(rows, tile.stride, group, last);
+        default: return run_tile<widest_tile>(rows, tile.stride, group, last);
     }
 }
 
-template <class Policy> std::vector<int32_t> all_lengths(const Profile& profile, const Subjects& subjects, int64_t n) {
+std::vector<int32_t> all_lengths(const Profile& profile, const Subjects& subjects, int64_t n) {
     std::vector<int32_t> result(size_t(n), 0);
     if (profile.tiles.empty()) return result;
     std::vector<int64_t> order(size_t(n), 0);
@@ -188,10 +188,10 @@ template <class Policy> std::vector<int32_t> all_lengths(const Profile& profile,
     Group group;
     for (int64_t first = 0; first < n; first += lanes) {
         const int count = int(std::min<int64_t>(lanes, n - first));
-        group.take(subjects, order.data() + first, count, profile.absent, Policy::template idle_carries<uint64_t>());
+        group.take(subjects, order.data() + first, count, profile.absent);
         Word total(0);
         for (const Tile& tile : profile.tiles)
-            total = total + run_tile<Policy>(tile, profile.masks.data(), group, &tile == &profile.tiles.back());
+            total = total + run_tile(tile, profile.masks.data(), group, &tile == &profile.tiles.back());
         for (int lane = 0; lane < count; lane++) result[size_t(order[size_t(first + lane)])] = int32_t(total[lane]);
     }
     return result;
@@ -204,20 +204,18 @@ void check_codes(const Input<uint16_t>& codes, int symbols) {
         if (codes.data()[i] > symbols) throw nb::value_error("a code is larger than the number of symbols");
 }
 
-Output<int32_t> lcs_lengths(Input<uint16_t> query, int symbols, Input<uint8_t> bases, Input<int64_t> offsets,
-    Input<uint16_t> code, const std::string& formulation) {
+Output<int32_t> lcs_lengths(
+    Input<uint16_t> query, int symbols, Input<uint8_t> bases, Input<int64_t> offsets, Input<uint16_t> code) {
     check_codes(query, symbols);
     check_codes(code, symbols);
     if (code.size() != 256) throw nb::value_error("the code table has 256 entries");
-    if (formulation != "crochemore" && formulation != "allison-dix") throw nb::value_error("unknown formulation");
     const int64_t n = int64_t(offsets.size()) - 1;
     const Subjects subjects{bases.data(), offsets.data(), code.data()};
     std::vector<int32_t> result;
     {
         nb::gil_scoped_release release;
         const Profile profile(query.data(), int64_t(query.size()), symbols);
-        result = formulation == "crochemore" ? all_lengths<Crochemore>(profile, subjects, n)
-                                             : all_lengths<AllisonDix>(profile, subjects, n);
+        result = all_lengths(profile, subjects, n);
     }
     return to_numpy(std::move(result));
 }
@@ -249,7 +247,7 @@ auto lcs_paths(Input<uint16_t> query, int symbols, Input<uint8_t> bases, Input<i
 
 void bind_lcs(nb::module_& m) {
     m.def("lcs_lengths", &lcs_lengths, nb::arg("query"), nb::arg("symbols"), nb::arg("bases"), nb::arg("offsets"),
-        nb::arg("code"), nb::arg("formulation"),
+        nb::arg("code"),
         "LCS length of one query against n subjects, int32 (n,). query: uint16 codes below symbols, or symbols for "
         "what never matches; bases, offsets: the subjects' bytes; code: uint16 (256,) from a byte to its code.");
     m.def("lcs_paths", &lcs_paths, nb::arg("query"), nb::arg("symbols"), nb::arg("bases"), nb::arg("offsets"),

@@ -55,13 +55,13 @@ private:
     template <class Keep>
     void run_tile(int64_t t, const uint16_t* subject, int64_t n, bool backwards, uint64_t (&row)[tile], Keep&& keep) {
         const uint64_t* masks = masks_.data() + t * (symbols_ + 1) * tile;
-        for (uint64_t& word : row) word = Crochemore::first_row<uint64_t>();
+        for (uint64_t& word : row) word = lcs_first_row<uint64_t>();
         for (int64_t first = 0; first < n; first += 64) {
             const int count = int(std::min<int64_t>(64, n - first));
             uint64_t in = carries_[size_t(first / 64)], out = 0;
             for (int64_t j = first; j < first + count; j++) {
                 const uint64_t* mask = masks + subject[backwards ? n - 1 - j : j] * tile;
-                lcs_column<Crochemore>(row, [&](int w) { return mask[w]; }, in, out);
+                lcs_column(row, [&](int w) { return mask[w]; }, in, out);
                 keep(j, row);
             }
             carries_[size_t(first / 64)] = out << (64 - count);
@@ -70,7 +70,7 @@ private:
 
     void start(const uint16_t* query, int64_t m, int64_t n, bool backwards) {
         build_masks(query, m, backwards);
-        carries_.assign(size_t(n / 64 + 1), Crochemore::idle_carries<uint64_t>());
+        carries_.assign(size_t(n / 64 + 1), 0);
     }
 
     // The increments after the whole subject.
@@ -82,7 +82,7 @@ private:
         for (int64_t t = 0; t < tiles_of(m); t++) {
             uint64_t row[tile];
             run_tile(t, subject, n, backwards, row, [](int64_t, const uint64_t*) {});
-            for (uint64_t word : row) grows.push_back(Crochemore::grows(word));
+            for (uint64_t word : row) grows.push_back(lcs_grows(word));
         }
         return grows;
     }
@@ -133,7 +133,7 @@ private:
             uint64_t row[tile];
             uint64_t* kept = rows_.data() + t * n * tile;
             run_tile(t, subject, n, false, row, [&](int64_t j, const uint64_t* words) {
-                for (int w = 0; w < tile; w++) kept[j * tile + w] = Crochemore::grows(words[w]);
+                for (int w = 0; w < tile; w++) kept[j * tile + w] = lcs_grows(words[w]);
             });
         }
         const size_t before = query_positions.size();

@@ -169,7 +169,12 @@ private:
             return;
         }
         if (qualities.size() != length) refuse("a SAM line's bases and qualities differ in number");
-        for (size_t i = 0; i < length; i++) out[i] = char(qualities[i] - 33);
+        uint8_t largest = 0;
+        for (size_t i = 0; i < length; i++) {
+            out[i] = char(qualities[i] - 33);
+            largest = std::max(largest, uint8_t(out[i]));
+        }
+        if (largest > '~' - 33) refuse("a quality in a SAM line is not a printable character");
     }
 
     void tag(std::string_view text) {
@@ -183,6 +188,7 @@ private:
             case 'B': return put_array(value);
             case 'Z':
             case 'H':
+                if (text[3] == 'H' && value.size() % 2) refuse("a tag with half a byte");
                 out_.put(text[3]);
                 out_.put(value.data(), value.size());
                 return out_.put('\0');

@@ -96,7 +96,8 @@ auto bam_records(TextInput text, Input<uint8_t> contig_names, Input<int64_t> con
         for (std::string_view rest(begin_of(text), text.size()); !rest.empty(); count++) {
             const size_t end = rest.find('\n');
             if (end == std::string_view::npos) throw std::invalid_argument("a SAM line is cut short");
-            writer.line(rest.substr(0, end));
+            const bool returns = end > 0 && rest[end - 1] == '\r';
+            writer.line(rest.substr(0, end - returns));
             rest.remove_prefix(end + 1);
         }
     }

@@ -58,29 +58,6 @@ inline uint8_t strand_of(std::string_view text, int64_t line) {
     fail_at_line(line, "strand is '" + shown(text) + "' (expected +, - or .)");
 }
 
-struct CandidateColumns {
-    std::vector<int32_t> query, target;
-    std::vector<int64_t> begin, end;
-    std::vector<int32_t> before, after;  // query bases outside the aligned part (PAF), on the target's strand
-    std::vector<uint8_t> strand;
-
-    void add(int32_t q, int32_t t, int64_t from, int64_t to, int64_t lead, int64_t trail, uint8_t sign) {
-        query.push_back(q);
-        target.push_back(t);
-        begin.push_back(from);
-        end.push_back(to);
-        before.push_back(int32_t(std::min<int64_t>(lead, INT32_MAX)));
-        after.push_back(int32_t(std::min<int64_t>(trail, INT32_MAX)));
-        strand.push_back(sign);
-    }
-    void reserve(size_t lines) {
-        for (std::vector<int32_t>* column : {&query, &target, &before, &after}) column->reserve(lines);
-        begin.reserve(lines);
-        end.reserve(lines);
-        strand.reserve(lines);
-    }
-};
-
 // Looks names up in `Names`, which has find(name): a number, or -1. Consecutive lines mostly have the same names.
 template <class Names> class LastName {
 public:
@@ -190,7 +167,7 @@ const char* parse_usual_line(
     return p + 2;
 }
 
-// Lines to `out`, which has add() and reserve() as CandidateColumns.
+// Lines to `out`, which has add() and reserve() as Windows.
 template <class Names, class Out>
 void parse_candidates(std::string_view text, char kind, const Names& queries, const Names& targets, Out& out) {
     LastName<Names> query_names(queries), target_names(targets);

@@ -1,10 +1,11 @@
-// Bindings of the candidates of verify: lines (TSV, BED6, PAF) to arrays, with names looked up.
+// Bindings of the candidates of verify: lines (TSV, BED6, PAF) and records to arrays, with names looked up.
 #include <nanobind/stl/string.h>
 
 #include <string>
 #include <string_view>
 
 #include "arrays.hpp"
+#include "bam/tags.hpp"
 #include "bindings.hpp"
 #include "verify/candidate_text.hpp"
 #include "verify/windows.hpp"
@@ -72,19 +73,6 @@ private:
     int64_t repeated_ = -1;
 };
 
-auto candidates_of(TextInput data, const std::string& kind, const NameIndex& queries, const NameIndex& targets) {
-    CandidateColumns out;
-    const char* begin = begin_of(data);
-    const std::string_view text(begin, data.size());
-    {
-        nb::gil_scoped_release release;
-        parse_candidates(text, kind[0], queries, targets, out);
-    }
-    return tuple_of(to_numpy(std::move(out.query)), to_numpy(std::move(out.target)), to_numpy(std::move(out.begin)),
-        to_numpy(std::move(out.end)), to_numpy(std::move(out.before)), to_numpy(std::move(out.after)),
-        to_numpy(std::move(out.strand)));
-}
-
 int64_t group_border(TextInput data, int column) {
     const char* begin = begin_of(data);
     const size_t size = data.size();
@@ -124,24 +112,71 @@ auto windows_of_lines(TextInput data, const std::string& kind, const NameIndex& 
     return to_python(std::move(out));
 }
 
+// The number of a record's query: by its name, or by that with the mate's number, which names lose in records.
+int32_t query_of(const BamRecord& record, const NameIndex& queries) {
+    const std::string name(record.name());
+    if (const int32_t found = queries.find(name); found >= 0) return found;
+    int32_t of_mates[2];
+    for (const int mate : {0, 1}) {
+        const bool other = record.is(kFlagPaired) && mate != int(record.is(kFlagSecond));
+        of_mates[mate] = other ? -1 : queries.find(name + (mate ? "/2" : "/1"));
+    }
+    if ((of_mates[0] < 0) == (of_mates[1] < 0))
+        throw std::invalid_argument((of_mates[0] < 0 ? "no query is named '" : "two queries are named '") + name +
+                                    "', '" + name + "/1' or '" + name + "/2'");
+    return std::max(of_mates[0], of_mates[1]);
+}
+
+// Clipped bases, soft and hard, at the beginning of a record's operations, or at their end.
+int64_t clipped_bases(const BamCigar& cigar, bool at_end) {
+    int64_t bases = 0;
+    for (size_t i = 0; i < cigar.size(); i++) {
+        const uint32_t word = cigar[at_end ? cigar.size() - 1 - i : i];
+        if ((word & 15) != kCigarS && (word & 15) != kCigarH) break;
+        bases += word >> 4;
+    }
+    return bases;
+}
+
+auto windows_of_records(Input<uint8_t> data, Input<uint8_t> contig_names, Input<int64_t> contig_offsets,
+    const NameIndex& queries, const NameIndex& targets, const NamedArrays& texts, int strands) {
+    Windows out(texts.view(), WindowStrands(strands), true);
+    {
+        nb::gil_scoped_release release;
+        const auto* names = reinterpret_cast<const char*>(contig_names.data());
+        for (BamRecords rest(data.data(), data.size()); rest.more();) {
+            const BamRecord record = rest.next();
+            if (record.is(kFlagUnmapped) || record.operations() == 0) continue;
+            const auto contig = size_t(record.contig());
+            if (contig + 1 >= contig_offsets.size()) throw std::invalid_argument("a BAM record is of no contig");
+            const int64_t* offset = contig_offsets.data() + contig;
+            const std::string_view name(names + offset[0], size_t(offset[1] - offset[0]));
+            const int32_t target = targets.find(name);
+            if (target < 0) throw std::invalid_argument("no target is named '" + std::string(name) + "'");
+            const BamCigar cigar(record);
+            const int64_t begin = record.position();
+            out.add(query_of(record, queries), target, begin, begin + record.span(), clipped_bases(cigar, false),
+                clipped_bases(cigar, true), record.is(kFlagReverse));
+        }
+    }
+    return to_python(std::move(out));
+}
+
 auto windows_of(Input<int32_t> query, Input<int32_t> target, Input<int64_t> begin, Input<int64_t> end,
-    Input<int32_t> before, Input<int32_t> after, Input<uint8_t> strand, const NamedArrays& texts, int strands,
-    bool widen) {
+    const NamedArrays& texts, int strands) {
     const size_t n = query.size();
-    if (target.size() != n || begin.size() != n || end.size() != n || before.size() != n || after.size() != n ||
-        strand.size() != n)
+    if (target.size() != n || begin.size() != n || end.size() != n)
         throw nb::value_error("the candidates' arrays differ in length");
     const NamedTexts view = texts.view();
     for (size_t i = 0; i < n; i++)
-        if (size_t(query.data()[i]) >= view.queries || size_t(target.data()[i]) >= view.targets || strand.data()[i] > 2)
+        if (size_t(query.data()[i]) >= view.queries || size_t(target.data()[i]) >= view.targets)
             throw nb::value_error("a pair names no query or target");
-    Windows out(view, WindowStrands(strands), widen);
+    Windows out(view, WindowStrands(strands), false);
     {
         nb::gil_scoped_release release;
         out.reserve(n);
         for (size_t i = 0; i < n; i++)
-            out.add(query.data()[i], target.data()[i], begin.data()[i], end.data()[i], before.data()[i],
-                after.data()[i], strand.data()[i]);
+            out.add(query.data()[i], target.data()[i], begin.data()[i], end.data()[i], 0, 0, 0);
     }
     return to_python(std::move(out));
 }
@@ -179,9 +214,6 @@ void bind_candidates(nb::module_& m) {
         .def(nb::init<Input<uint8_t>, Input<int64_t>>(), nb::arg("names"), nb::arg("offsets"))
         .def("find", [](const NameIndex& self, const std::string& name) { return self.find(name); })
         .def_prop_ro("repeated", &NameIndex::repeated);
-    m.def("parse_candidates", &candidates_of, nb::arg("data"), nb::arg("kind"), nb::arg("queries"), nb::arg("targets"),
-        "Lines of kind 't' (TSV), 'b' (BED6) or 'p' (PAF) to (query, target, begin, end, before, after, strand). "
-        "Raises ValueError('LINE_OFFSET\\tWHAT').");
     m.def("last_group_border", &group_border, nb::arg("data"), nb::arg("column"),
         "Bytes before the last run of whole lines with the same text in a column (0 when there is but one run).");
     nb::class_<NamedArrays>(m, "NamedTexts", "What candidates name: queries, their limits, and where targets are.")
@@ -192,14 +224,18 @@ void bind_candidates(nb::module_& m) {
             nb::arg("bases"), nb::arg("offsets"), nb::arg("limits"), nb::arg("contig_offsets"));
     m.def("windows_of_lines", &windows_of_lines, nb::arg("data"), nb::arg("kind"), nb::arg("queries"),
         nb::arg("targets"), nb::arg("texts"), nb::arg("strands"),
-        "Lines as of parse_candidates to (query, target int32 (n,); first int64 (n + 1,), each candidate's first pair, "
+        "Lines of kind 't' (TSV), 'b' (BED6) or 'p' (PAF) to (query, target int32 (n,); first int64 (n + 1,), each "
+        "candidate's first pair, "
         "empty "
         "where all have one; local int32, begin, end uint32, strand uint8 of each pair; bases, offsets, limits of the "
         "queries "
-        "that occur; clipped, cells). strands: 0 plus, 1 minus, 2 both, 3 as the lines say.");
+        "that occur; clipped, cells). strands: 0 plus, 1 minus, 2 both, 3 as the lines say. Raises "
+        "ValueError('LINE_OFFSET\\tWHAT').");
     m.def("windows_of", &windows_of, nb::arg("query"), nb::arg("target"), nb::arg("begin"), nb::arg("end"),
-        nb::arg("before"), nb::arg("after"), nb::arg("strand"), nb::arg("texts"), nb::arg("strands"), nb::arg("widen"),
-        "The same of candidates in columns.");
+        nb::arg("texts"), nb::arg("strands"), "The same of candidates in columns, on the forward strand.");
+    m.def("windows_of_records", &windows_of_records, nb::arg("records"), nb::arg("contig_names"),
+        nb::arg("contig_offsets"), nb::arg("queries"), nb::arg("targets"), nb::arg("texts"), nb::arg("strands"),
+        "The same of the alignments of BAM records. Raises ValueError where a name is not known.");
     m.def("choose_pairs", &choose_pairs, nb::arg("distance"), nb::arg("first"), nb::arg("candidates"), nb::arg("all"),
         "(kept, pairs int64, hits): the candidates within their limit, or all of them, and of each the better strand.");
 }

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.errors import UsageError
+from gpualign.sequences.columns import Columns
 from gpualign.sequences.encoded import EncodedSequences
 from gpualign.streaming.timeline import STEPS
 
@@ -111,7 +112,7 @@ class PairBlock:
 
 
 @dataclass(frozen=True)
-class GapAlignments:
+class GapAlignments(Columns):
     """Answers to a :class:`PairBlock`.
 
     Attributes:
@@ -129,18 +130,6 @@ class GapAlignments:
     start: NDArray[np.int32]
     end: NDArray[np.int32]
     gap_list: NDArray[np.int32] | None
-
-    @classmethod
-    def join(cls, parts: list[GapAlignments]) -> GapAlignments:
-        """The answers of consecutive blocks as one."""
-        lists = [part.gap_list for part in parts if part.gap_list is not None]
-        return cls(
-            np.concatenate([part.score for part in parts]),
-            np.concatenate([part.gaps for part in parts]),
-            np.concatenate([part.start for part in parts]),
-            np.concatenate([part.end for part in parts]),
-            np.concatenate(lists) if lists else None,
-        )
 
 
 @STEPS.at("compute")

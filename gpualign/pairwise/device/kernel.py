@@ -41,7 +41,7 @@ _FILTER_MARGIN = 256
 def on_cores(problem: PairProblem, pairs: int, align: Callable[[slice], Alignments]) -> Alignments:
     """So many pairs in parts on all of the host's threads."""
     edges = np.linspace(0, pairs, min(4 * problem.threads, max(pairs, 1)) + 1).astype(np.int64).tolist()
-    return Alignments.join(*run_ordered([slice(i, j) for i, j in pairwise(edges)], align, problem.threads))
+    return Alignments.join(run_ordered([slice(i, j) for i, j in pairwise(edges)], align, problem.threads))
 
 
 def strand_on_cores(problem: PairProblem, candidates: Candidates, strand: int) -> Alignments:
@@ -114,7 +114,7 @@ class PairwiseKernel:
 
     def join(self, results: list[Alignments]) -> Alignments:
         """Join the results of both halves of a block."""
-        return Alignments.join(*results)
+        return Alignments.join(results)
 
     def _first_step(self, slot: Slot, block: PairBlock) -> _Step:
         problem = self.problem
@@ -283,7 +283,7 @@ class PairwiseKernel:
         if len(done) == 1:
             return done[0][1]
         indices = np.argsort(np.concatenate([index for index, _ in done]))
-        return Alignments.join(*(aligned for _, aligned in done)).take(indices)
+        return Alignments.join(aligned for _, aligned in done).take(indices)
 
     def _trace_bytes(self) -> int:
         return int(self.device.budget * PAIRWISE.border_share)

@@ -80,15 +80,9 @@ class LaneLauncher:
         for number, work in enumerate(launches):
             name = f"{suffix} {number}"
             shared = query_lanes.shared_bytes(work.shape, len(problem.scoring))
-            function = device.function(
-                LANES_MODULE, "lanes_tiled" if work.columns else "lanes", query_lanes.defines_of(problem, work.shape)
-            )
-            if shared > 48 << 10:
-                function.set_attribute(
-                    self._launcher.device.driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, shared
-                )
+            kernel, defines = "lanes_tiled" if work.columns else "lanes", query_lanes.defines_of(problem, work.shape)
             slot.launch(
-                function,
+                device.function(LANES_MODULE, kernel, defines, shared),
                 min(2 * self._launcher.processors, len(work.tasks)),
                 query_lanes.LANE_THREADS,
                 slot.upload("tasks" + name, work.tasks.view(np.uint8)),

@@ -27,7 +27,7 @@ _MODULE_OF = {
     "borders": "pairwise_ends",
     "anywhere": "pairwise_ends",
     "part": "pairwise_long",
-    "spans": "pairwise_spans",
+    "strips": "pairwise_strips",
     "few": FEW_MODULE,
 }
 #: largest alphabet whose profile is held as words, and the columns of a strip then
@@ -61,7 +61,7 @@ class PairwiseLauncher:
         if self.problem.from_corners:
             names = [f"{kernel}_{gaps}{width}" for kernel in ("sweep", "trace") for width in ("", "_wide")]
         names += [f"{self.strips(kept=True)}_{gaps}_{kind}" for kind in symbols]
-        for name in (*names, self.walk, "gather_runs", "keep_scores"):
+        for name in (*names, "strips_walk", "gather_runs", "keep_scores"):
             self.function(name, 0)
 
     # -- what stays on the device
@@ -116,10 +116,7 @@ class PairwiseLauncher:
             defines = few_defines(opening, self.problem.mode == "local")
         else:
             defines = pairwise_defines(self.gaps == "affine")
-        function = self.device.function(module, name, defines)
-        attribute = self.device.driver.function_attribute
-        if shared > 48 << 10:
-            function.set_attribute(attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, shared)
+        function = self.device.function(module, name, defines, shared)
         registers = -(-function.num_regs // 8) * 8 * THREADS
         per_processor = min(32, 65536 // registers, PAIRWISE.shared_bytes // (shared + 1024))
         return function, max(1, per_processor) * self.processors
@@ -147,19 +144,9 @@ class PairwiseLauncher:
 
     def strips(self, kept: bool) -> str:
         """Prefix of the kernel's name, with directions ``kept`` or without."""
-        if self.problem.from_corners:
-            return "dscan" if kept else "tiled"
-        return f"spans_{'anywhere' if self.problem.mode == 'local' else 'borders'}{'' if kept else 'scores'}"
-
-    @property
-    def walk(self) -> str:
-        """The kernel of the traceback through their directions."""
-        return "dscan_walk" if self.problem.from_corners else "spans_walk"
-
-    @property
-    def end_bytes(self) -> int:
-        """Result of the strips of a pair: its score, or its end as well (AlignmentEnd)."""
-        return 4 if self.problem.from_corners else tasks.ALIGNMENT_END.itemsize
+        problem = self.problem
+        ends = "corners" if problem.from_corners else "anywhere" if problem.mode == "local" else "borders"
+        return f"strips_{ends}{'' if kept else 'scores'}"
 
     @property
     def gaps(self) -> str:
@@ -293,18 +280,16 @@ class PairwiseLauncher:
             np.int32(rows),
             slot.clear("progress" + suffix, 4 * (len(work) + len(block))),
             slot.device_array("directions", 4 * int(starts[-1]) if kept else 4, zeroed=True),  # windows go beyond
-            slot.device_array("scores" + suffix, self.end_bytes * len(block)),
+            slot.device_array("scores" + suffix, tasks.ALIGNMENT_END.itemsize * len(block)),
             shared=shared,
         )
         if not kept:
-            slot.download("scores" + suffix, self.end_bytes // 4 * len(block), np.int32)
+            slot.download("scores" + suffix, len(block) * tasks.ALIGNMENT_END.itemsize, np.uint8)
         return starts
 
     def scores_of_strips(self, slot: Slot, pairs: int, strand: int) -> NDArray[np.int32]:
         """Scores of :meth:`submit_strips` without ``kept``, int32 (pairs,)."""
-        found = slot.pinned(f"scores {strand}", self.end_bytes // 4 * pairs, np.int32)
-        if self.problem.from_corners:
-            return found
+        found = slot.pinned(f"scores {strand}", pairs * tasks.ALIGNMENT_END.itemsize, np.uint8)
         ends = found.view(tasks.ALIGNMENT_END)
         return np.where(ends["j"] > self.problem.target_lengths.max(), 0, ends["score"]).astype(np.int32)
 
@@ -313,7 +298,7 @@ class PairwiseLauncher:
         starts = self.submit_strips(slot, block, strand, kept=True)
         n, m = self.problem.lengths(block).T
         runs_at = offsets_of(n + m + 1)
-        walk, _ = self.function(self.walk, 0)
+        walk, _ = self.function("strips_walk", 0)
         slot.launch(
             walk,
             -(-len(block) // _WARPS_PER_BLOCK),
@@ -329,7 +314,7 @@ class PairwiseLauncher:
             slot.upload("runs at", runs_at),
             np.int32(len(block)),
             self.matching,
-            *(() if self.problem.from_corners else (np.uint32(self.problem.free_end_bits),)),
+            np.uint32(self.problem.free_end_bits),
         )
         return self._gather(slot, len(block))
 

@@ -174,9 +174,9 @@ class LongAlignment:
     def _go_back_from_end(self, whole: Part) -> None:
         """The scores of the whole table say where the alignment ends; from there back to its start."""
         kept = self._keep(whole, 0)
-        downloaded = self.slot.download("part end", tasks.ALIGNMENT_END.itemsize, np.uint8)
+        self._fetch_end()
         self.slot.wait()
-        score, i, j = downloaded.copy().view(tasks.ALIGNMENT_END)[0].tolist()
+        score, i, j = self._end()
         if j > self._m:  # a local alignment of nothing
             score = i = j = 0
         self._score = score
@@ -239,7 +239,7 @@ class LongAlignment:
         ends = "part_local" if problem.mode == "local" else "part_ends" if cheap_ends else "part_borders"
         self._launch(ends, part, kept)
         if depth == 0 and problem.from_corners:
-            self._fetch_score()
+            self._fetch_end()
         return kept
 
     def _trace(self, parts: list[Part]) -> None:
@@ -268,11 +268,11 @@ class LongAlignment:
             self.slot.device_array("part borders", _CELL * borders),
             self.slot.clear("progress", 4 * strips),
             self.slot.device_array("directions", 4 * words),
-            self.slot.device_array("part score" if whole else "part scores", 4 * max(len(parts), 2)),
+            self.slot.device_array("part end" if whole else "part ends", tasks.ALIGNMENT_END.itemsize * len(parts)),
             shared=shared,
         )
         if whole:
-            self._fetch_score()
+            self._fetch_end()
         self._walk_through(parts)
 
     def _walk_through(self, parts: list[Part]) -> None:
@@ -292,11 +292,18 @@ class LongAlignment:
         downloaded = self.slot.download("walk", PART_WALK.itemsize, np.uint8)
         self.slot.wait()
         self._walk = downloaded.copy().view(PART_WALK)
-        corners = self._problem.from_corners
-        self._walk["result"]["score"] = self.slot.pinned("part score", 1, np.int32) if corners else self._score
+        if self._problem.from_corners:
+            self._score = self._end()[0]
+        self._walk["result"]["score"] = self._score
 
-    def _fetch_score(self) -> None:
-        self.slot.download("part score", 1, np.int32)
+    def _fetch_end(self) -> None:
+        self.slot.download("part end", tasks.ALIGNMENT_END.itemsize, np.uint8)
+
+    def _end(self) -> tuple[int, int, int]:
+        """Score, i and j of the alignment's end that was fetched."""
+        fetched = self.slot.pinned("part end", tasks.ALIGNMENT_END.itemsize, np.uint8)
+        score, i, j = fetched.view(tasks.ALIGNMENT_END)[0].tolist()
+        return score, i, j
 
     def _launch(self, kernel: str, part: Part, kept: KeptBorders) -> None:
         """The scores of a part."""
@@ -315,9 +322,7 @@ class LongAlignment:
             np.int32(ring),
             self.slot.clear("progress", 4 * (strips + 1)),
             # the best end stays while parts are computed again
-            self.slot.device_array(
-                "part score" if self._problem.from_corners else "part end", tasks.ALIGNMENT_END.itemsize
-            ),
+            self.slot.device_array("part end", tasks.ALIGNMENT_END.itemsize),
             shared=shared,
         )
 

@@ -11,6 +11,7 @@ from gpualign.pairwise.score_tile import TileScores
 from gpualign.pairwise.search.params import SearchParams
 from gpualign.pairwise.search.statistics import ScoreStatistics
 from gpualign.sequences.batch import SequenceBatch
+from gpualign.sequences.columns import Columns
 from gpualign.sequences.encoded import EncodedSequences
 from gpualign.sequences.offsets import offsets_of
 
@@ -21,7 +22,7 @@ _SLACK = 10.0
 
 
 @dataclass(frozen=True)
-class Scored:
+class Scored(Columns):
     """Some pairs: int32 (p,) query, int64 (p,) number of the target in the database, int32 (p,) score, int64 (p,) the
     target's residues.
     """
@@ -30,18 +31,6 @@ class Scored:
     target: NDArray[np.int64]
     score: NDArray[np.int32]
     length: NDArray[np.int64]
-
-    def __len__(self) -> int:
-        return len(self.query)
-
-    def take(self, where: NDArray[np.int64] | NDArray[np.bool_]) -> Scored:
-        return Scored(self.query[where], self.target[where], self.score[where], self.length[where])
-
-    @staticmethod
-    def join(parts: list[Scored]) -> Scored:
-        """All of at least one."""
-        names = ("query", "target", "score", "length")
-        return Scored(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
 
 NOTHING = Scored(np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int64))

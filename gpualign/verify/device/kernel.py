@@ -75,7 +75,6 @@ class VerifyKernel:
         self.device = device
         self._masks: dict[int, tuple[Reference, NDArray[np.uint32]]] = {}
         self._plans: dict[int, Plan] = {}
-        self._functions: dict[tuple[tuning.VerifyShape, str, bool], Any] = {}
 
     def submit(self, slot: Slot, item: VerifyPairs) -> None:
         made = item.plan or plan(item)
@@ -160,13 +159,8 @@ class VerifyKernel:
         return int(text_at) + 4 * PAD_WORDS, int(mask_at) + 4 * PAD_WORDS, tasks
 
     def _function(self, group: Group, verify_pass: str) -> Any:
-        key = (group.shape, verify_pass, group.runs)
-        if key not in self._functions:
-            function = self.device.function("verify", "verify", group.shape.defines(verify_pass, group.runs))
-            attributes = self.device.driver.function_attribute
-            function.set_attribute(attributes.MAX_DYNAMIC_SHARED_SIZE_BYTES, group.shared_bytes)
-            self._functions[key] = function
-        return self._functions[key]
+        defines = group.shape.defines(verify_pass, group.runs)
+        return self.device.function("verify", "verify", defines, group.shared_bytes)
 
     def collect(self, slot: Slot, item: VerifyPairs) -> VerifyResult:
         made = self._plans.pop(id(slot))
@@ -189,11 +183,7 @@ class VerifyKernel:
         return [item.slice(0, half), item.slice(half, len(item))] if half else [item]
 
     def join(self, results: list[VerifyResult]) -> VerifyResult:
-        return VerifyResult(
-            np.concatenate([result.distance for result in results]),
-            np.concatenate([result.start for result in results]),
-            np.concatenate([result.end for result in results]),
-        )
+        return VerifyResult.join(results)
 
 
 def _settle_empty(item: VerifyPairs, distance: NDArray[np.int32], end: NDArray[np.int32]) -> None:

@@ -66,7 +66,7 @@ class Lanes:
 
 
 class Strips:
-    """The kernel of ``cuda/pairwise_spans.cu`` for the scores of the hits again."""
+    """The kernel of ``cuda/pairwise_strips.cu`` for the scores of the hits again."""
 
     num_regs = 32
 
@@ -88,7 +88,7 @@ class Strips:
 def lanes(monkeypatch: pytest.MonkeyPatch) -> Lanes:
     """Installed, with a device of their own."""
     made = Lanes()
-    functions = {"lanes": made, "lanes_tiled": made, "spans_anywherescores_affine_symbols": Strips()}
+    functions = {"lanes": made, "lanes_tiled": made, "strips_anywherescores_affine_symbols": Strips()}
     install_kernels(monkeypatch, functions, 1 << 26)
     monkeypatch.setattr(compiler, "can_be_had", lambda source, defines: True)
     return made

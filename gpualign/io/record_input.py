@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 from typing import Protocol
@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.errors import InputError, counted
 from gpualign.io import tuning
-from gpualign.io.bam_reads import read_bam_header
 from gpualign.io.bgzf import HEADROOM, BgzfCodec, Inflated
 from gpualign.io.bgzf_block import BAM_MAGIC
 from gpualign.io.chunks import cuts
@@ -31,8 +30,12 @@ from gpualign.streaming.timeline import STEPS
 #: bytes of a header of SAM that are read first
 _HEADER_BYTES = 1 << 16
 _HEADER_LINES = re.compile(rb"(?:@[^\n]*\n)*")
-_CRAM_MAGIC = b"CRAM"
+CRAM_MAGIC = b"CRAM"
+SAM_TAGS = (b"@HD\t", b"@SQ\t", b"@RG\t", b"@PG\t", b"@CO\t")
 _SAM_COLUMNS = 11
+_FLAG = struct.Struct("<18xH")
+#: bytes of a piece of those that are gathered, at least: a record is known to be whole when the next one has begun
+_GATHERED_PIECE = 1 << 16
 
 
 class RecordChunk(Protocol):
@@ -96,29 +99,32 @@ class RecordInput:
     """One file of records, or standard input ("-").
 
     Args:
+        file: closed with this.
         fasta: the reference of CRAM; None: htslib finds it.
-        threads: that inflate or decode.
+        threads: that decode CRAM.
+        all_tags: with MD and NM of CRAM, which are computed.
 
     Attributes:
         header: its lines.
         contigs: those of the header.
+        first_flag: of the first record; 0 where there is none.
 
     Raises:
-        InputError: it cannot be opened, or is none of the three.
+        InputError: it is none of the three.
     """
 
-    def __init__(self, path: str, fasta: str | None = None, threads: int = 1) -> None:
-        self.path, self._stack = path, contextlib.ExitStack()
-        self._file = self._stack.enter_context(InputFile(path, threads))
+    def __init__(self, file: InputFile, fasta: str | None = None, threads: int = 1, all_tags: bool = True) -> None:
+        self.path, self._stack, self.first_flag = file.path, contextlib.ExitStack(), 0
+        self._file = self._stack.enter_context(file)
         try:
             magic = self._file.magic
-            self._sam = not magic.startswith((BAM_MAGIC, _CRAM_MAGIC))
+            self._sam = not magic.startswith((BAM_MAGIC, CRAM_MAGIC))
             self._stream: InputFile | _Decoded = self._file
-            if magic.startswith(_CRAM_MAGIC):
+            if magic.startswith(CRAM_MAGIC):
                 from gpualign.io.cram_input import CramInput  # and what runs samtools
 
                 self._stream = self._stack.enter_context(
-                    contextlib.closing(CramInput(self._file, fasta, threads, all_tags=True))
+                    contextlib.closing(CramInput(self._file, fasta, threads, all_tags))
                 )
             if self._sam:
                 self._source: Source = InPieces(self._file) if self._file.in_pieces else Streamed(self._stream)
@@ -126,6 +132,8 @@ class RecordInput:
             else:
                 self._begin, self._pieces = np.zeros(0, np.uint8), self._bam_pieces()
                 self.header, self.contigs = self._bam_header()
+                if self._held(_FLAG.size):
+                    (self.first_flag,) = _FLAG.unpack(self._begin[: _FLAG.size].tobytes())
             named = any(line.startswith("@SQ") and ("\tM5:" in line or "\tUR:" in line) for line in self.header)
             self.contigs = HeaderContigs(self.contigs.shown_names, self.contigs.lengths, fasta, named)
         except BaseException:
@@ -149,20 +157,24 @@ class RecordInput:
         """Let ``codec`` inflate the rest of the file, if it is BGZF."""
         self._file.inflate_by(codec)
 
-    def chunks(self, chunk_bytes: int, templates: bool) -> Iterator[RecordChunk]:
+    def chunks(self, chunk_bytes: int, templates: bool = False, gathered: bool = False) -> Iterator[RecordChunk]:
         """All records in order, about so many bytes of them at a time.
 
         Args:
             templates: records of one name that follow each other stay together.
+            gathered: chunks of BAM have that size; else they may be pieces as they were inflated.
 
         Raises:
             InputError: a truncated or damaged file.
         """
-        chunks = self._sam_chunks(chunk_bytes, templates) if self._sam else self._bam_chunks(chunk_bytes, templates)
+        if self._sam:
+            chunks = self._sam_chunks(chunk_bytes, templates)
+        else:
+            chunks = self._bam_chunks(chunk_bytes, templates, gathered)
         # in a thread of its own, as it looks at each record; the thread ends before what decodes CRAM
         return self._stack.enter_context(Prefetch(chunks, tuning.CHUNKS_AHEAD))
 
-    def _bam_chunks(self, chunk_bytes: int, templates: bool) -> Iterator[RecordChunk]:
+    def _bam_chunks(self, chunk_bytes: int, templates: bool, gathered: bool) -> Iterator[RecordChunk]:
         """Not by :func:`cuts`: the borders of BAM records are found from the first one on alone.
 
         A piece with headroom is a chunk without a copy: the record that it continues is moved before it. Other pieces,
@@ -170,7 +182,7 @@ class RecordInput:
         """
         borders, held, size, taken = _native.RecordBorders(templates), list[NDArray[np.uint8]](), 0, 0
         try:
-            for piece in self._parts(chunk_bytes):
+            for piece in self._parts(chunk_bytes, gathered):
                 try:
                     borders.feed(piece.text)
                 except ValueError as error:
@@ -196,14 +208,17 @@ class RecordInput:
         if size:
             yield BamChunk(tuple(held))
 
-    def _parts(self, most: int) -> Iterator[Inflated]:
-        """What follows the header, in pieces of at most so many bytes."""
+    def _parts(self, most: int, gathered: bool) -> Iterator[Inflated]:
+        """What follows the header, in pieces of at most so many bytes; without room where they are ``gathered``."""
+        most = max(most, _GATHERED_PIECE) if gathered else most
         for piece in chain([Inflated(self._begin, 0)], self._pieces):
-            if len(piece.text) <= most:
+            if len(piece.text) <= most and not gathered:
                 yield piece
             else:
                 for at in range(0, len(piece.text), most):
-                    yield Inflated(piece.text[at : at + most], 0)
+                    part = piece.text[at : at + most]
+                    # a device inflates to pinned memory, of which there is too little for all that is gathered
+                    yield Inflated(part.copy() if gathered and piece.memory is None else part, 0)
 
     def _damaged(self, records: int, why: str) -> InputError:
         if why.startswith("truncated or damaged"):
@@ -217,6 +232,17 @@ class RecordInput:
         for cut in cuts(self._source, border, chunk_bytes):
             line = self._source.line or 0
             yield SamChunk(self._source.take(cut), self.path, line, self.contigs, self._file.regular)
+        if not self._file.marked_end():
+            raise InputError("no end-of-file marker; it may be truncated", self.path)
+
+    def _held(self, size: int) -> bool:
+        """Whether so many bytes of BAM follow, which are held then."""
+        try:
+            while len(self._begin) < size and (piece := next(self._pieces, None)) is not None:
+                self._begin = np.concatenate((self._begin, piece.text))
+        except InputError as error:
+            raise self._damaged(0, error.what) from None
+        return len(self._begin) >= size
 
     def _take(self, size: int) -> bytes:
         """The next bytes of BAM.
@@ -226,16 +252,14 @@ class RecordInput:
         """
         if size < 0:
             raise ValueError("a negative length")
-        while len(self._begin) < size:
-            if (piece := next(self._pieces, None)) is None:
-                raise EOFError("it is cut short")
-            self._begin = np.concatenate((self._begin, piece.text))
+        if not self._held(size):
+            raise EOFError("it is cut short")
         taken, self._begin = self._begin[:size], self._begin[size:]
         return taken.tobytes()
 
     def _bam_header(self) -> tuple[list[str], HeaderContigs]:
         try:
-            text, contigs = read_bam_header(self._take)
+            text, contigs = _parsed_header(self._take)
             lines, names = _lines(text), [name.decode() for name, _ in contigs]
         except (ValueError, struct.error, EOFError) as error:
             raise InputError(f"cannot be read as BAM or CRAM: its header is damaged: {error}", self.path) from error
@@ -252,7 +276,10 @@ class RecordInput:
             want *= 2
         if record.startswith(b"@"):  # the last line, which has no end
             end, record = len(begin), b""
-        if not end and len(record.split(b"\t")) < _SAM_COLUMNS:
+        fields = record.split(b"\t")
+        if len(fields) >= _SAM_COLUMNS and fields[1].isdigit():  # else an error of its chunk
+            self.first_flag = int(fields[1])
+        if not end and len(fields) < _SAM_COLUMNS:
             raise InputError("is not SAM, BAM or CRAM" if begin else "is empty, without even a header", self.path)
         try:
             text = _lines(self._source.take(end).joined(self.path).tobytes())
@@ -273,6 +300,18 @@ class RecordInput:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _parsed_header(take: Callable[[int], bytes]) -> tuple[bytes, list[tuple[bytes, int]]]:
+    """The text of a BAM header and its contigs, up to the first record. ``take``: the next bytes of the stream."""
+
+    def integer() -> int:
+        return int(struct.unpack("<i", take(4))[0])
+
+    take(4)  # the magic
+    text = take(integer())
+    contigs = [(take(integer()).rstrip(b"\0"), integer()) for _ in range(integer())]
+    return text.rstrip(b"\0"), contigs
 
 
 def _lines(header: bytes) -> list[str]:

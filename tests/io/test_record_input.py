@@ -12,7 +12,8 @@ import pysam
 import pytest
 
 from gpualign.io import tuning
-from gpualign.markdup.record_input import BamChunk, RecordInput
+from gpualign.io.files import InputFile
+from gpualign.io.record_input import BamChunk, RecordInput
 
 
 def after_header(path: Path) -> bytes:
@@ -61,7 +62,7 @@ def test_chunks_are_whole_records(
     monkeypatch.setattr(tuning, "GROUP_BYTES", 1 << 16)  # about two blocks, so that there are many pieces
     monkeypatch.setattr("gpualign.io.bgzf.BgzfCodec.group_bytes", 1 << 16)
     monkeypatch.setattr(tuning, "PIECE_BYTES", 100_000)
-    with RecordInput(str(bam), threads=threads) as source:
+    with RecordInput(InputFile(str(bam), threads)) as source:
         found = list(source.chunks(chunk_bytes, templates))
         owned = [chunk.owned for chunk in found if isinstance(chunk, BamChunk)]
         texts = [chunk.records().tobytes() for chunk in found]
@@ -76,7 +77,7 @@ def test_chunks_are_whole_records(
 
 def test_threads_end_with_the_file(bam: Path) -> None:
     """Not when the iterator is freed, which may be in any thread, and while the locks that ending it needs are held."""
-    with RecordInput(str(bam), threads=3) as source:
+    with RecordInput(InputFile(str(bam), 3)) as source:
         chunks = source.chunks(1 << 10, templates=False)
         next(chunks)
         assert any(thread.name.startswith("gpualign-ahead") for thread in threading.enumerate())
