@@ -138,7 +138,7 @@ def test_prebuilding(sources, monkeypatch):
     path = compiler.prebuild("tiny", nvcc)
     assert path == compiler.prebuilt_path("tiny", compiler.source_key("tiny"))
     assert path.stat().st_size > 1000
-    monkeypatch.setattr(compiler, "_run_nvcc", None)
+    monkeypatch.setattr(compiler, "run_nvcc", None)
     assert compiler.prebuild("tiny", nvcc) == path  # is there already
 
 

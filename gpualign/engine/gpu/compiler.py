@@ -18,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from gpualign.ending import undone_at_the_end
-from gpualign.engine.gpu.driver import CompileError
+from gpualign.engine.gpu.driver import CompileError, compile_source
 from gpualign.errors import DeviceError
 from gpualign.params import available_cores
 
@@ -153,14 +153,17 @@ def can_be_had(source: str, defines: Mapping[str, str]) -> bool:
 
 
 def _compile(source: str, nvcc: str, architecture: str, defines: Mapping[str, str]) -> bytes:
-    options = [*FLAGS, *(f"-D{name}={value}" for name, value in sorted(defines.items())), "-arch", architecture]
+    """Compile with PyCUDA's compiler if PyCUDA can be imported, else run nvcc with the same options."""
+    text = f'#include "{source}.cu"\n'
+    options = [*FLAGS, *(f"-D{name}={value}" for name, value in sorted(defines.items()))]
     if nvcc_release(nvcc) >= _WITH_LATE_OPTIONS:  # on all cores: somebody waits for the largest module
         options.append("--split-compile=0")
-    return _run_nvcc(nvcc, source, options, "cubin")
+    code = compile_source(text, nvcc, options, architecture, str(source_root()))
+    return code if code is not None else run_nvcc(nvcc, text, [*options, "-arch", architecture], "cubin")
 
 
-def _run_nvcc(nvcc: str, source: str, options: list[str], target: str) -> bytes:
-    """Run nvcc on a module; ``target`` is "cubin" or "fatbin".
+def run_nvcc(nvcc: str, text: str, options: list[str], target: str) -> bytes:
+    """Run nvcc on ``text`` with the kernels' include path; ``target`` is "cubin" or "fatbin".
 
     Raises:
         CompileError: with the compiler's own text.
@@ -173,8 +176,9 @@ def _run_nvcc(nvcc: str, source: str, options: list[str], target: str) -> bytes:
         tempfile.TemporaryDirectory(prefix="gpualign-nvcc-") as folder,
         undone_at_the_end(lambda: shutil.rmtree(folder)),
     ):
-        root, result = source_root(), Path(folder) / f"kernel.{target}"
-        command = [nvcc, f"--{target}", *options, "-I", str(root), "-o", str(result), str(root / f"{source}.cu")]
+        source, result = Path(folder) / "kernel.cu", Path(folder) / f"kernel.{target}"
+        source.write_text(text)
+        command = [nvcc, f"--{target}", *options, "-I", str(source_root()), "-o", str(result), str(source)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             raise CompileError(f"nvcc failed: {done.stderr or done.stdout}")
@@ -256,7 +260,7 @@ def prebuild(source: str, nvcc: str, defines: Mapping[str, str] | None = None) -
     options = [*FLAGS, *macros, *_targets(source, nvcc)]
     if nvcc_release(nvcc) >= _WITH_LATE_OPTIONS:  # small files, which only drivers as new as the compiler can read
         options.append("--compress-mode=size")
-    _write_whole(path, _run_nvcc(nvcc, source, options, "fatbin"))
+    _write_whole(path, run_nvcc(nvcc, f'#include "{source}.cu"\n', options, "fatbin"))
     return path
 
 

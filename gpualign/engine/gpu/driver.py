@@ -1,9 +1,11 @@
-"""PyCUDA, imported only here, and only if a GPU is asked for."""
+"""PyCUDA, imported only here, and only if a GPU is asked for or a kernel compiled."""
 
 from __future__ import annotations
 
 import glob
 import os
+import warnings
+from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
@@ -46,3 +48,32 @@ def load_driver() -> Any:
 def native_driver(driver: Any) -> Any:
     """The native driver calls; the tests' fake of PyCUDA has its own."""
     return _native.CudaDriver(early.LIBRARY) if isinstance(driver, ModuleType) else driver
+
+
+def compile_source(text: str, nvcc: str, options: Sequence[str], architecture: str, include: str) -> bytes | None:
+    """A cubin by PyCUDA's compiler; None if PyCUDA cannot be imported.
+
+    Raises:
+        CompileError: with the compiler's own text.
+    """
+    try:
+        import pycuda.compiler as compiler
+        import pycuda.driver as driver
+    except ImportError:
+        return None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # PyCUDA warns of everything that nvcc prints
+            return bytes(
+                compiler.compile(
+                    text,
+                    nvcc=nvcc,
+                    options=list(options),
+                    no_extern_c=True,
+                    arch=architecture,
+                    cache_dir=False,
+                    include_dirs=[include],
+                )
+            )
+    except driver.CompileError as error:
+        raise CompileError(f"nvcc failed for {architecture}: {error.stderr}") from error
