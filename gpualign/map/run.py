@@ -100,9 +100,11 @@ def parsed_by_devices(sample: Sample, index: MinimizerIndex) -> bool:
 
 def _device_batches(sample: Sample, memory: int) -> tuple[int, int]:
     """Factor of the batch size, and batches in flight, by the memory in bytes that the index leaves on the devices."""
+    files = sample.files
+    bases = symbols_in_files(*files.read_files, *files.mate_files)
     if not sample.params.long_reads:
-        return tuning.batches_of(memory, sample.layout.record_form == "bam")
-    if (bases := symbols_in_files(*sample.files.read_files)) is None:
+        return tuning.batches_of(memory, bases, sample.layout.record_form == "bam")
+    if bases is None:
         return tuning.LONG_READ_BATCH, tuning.SLOTS
     parts = round(bases / (tuning.LONG_READ_PARTS * sample.options.batch_size))
     return min(tuning.LONG_READ_BATCH, max(1, parts)), tuning.SLOTS

@@ -91,14 +91,24 @@ def test_a_batch_holds_what_the_notes_say(
         assert measured[key] == (pytest.approx(nbytes, abs=2), whose), key
 
 
-@pytest.mark.parametrize(("gibibytes", "factor"), [(80, 4), (3, 4), (2.9, 2), (-1, 2)])
-def test_batches_are_smaller_where_the_index_leaves_less_memory(gibibytes: float, factor: int) -> None:
-    assert tuning.batches_of(int(gibibytes * (1 << 30)), binary=False) == (factor, 4)
-
-
-@pytest.mark.parametrize(("gibibytes", "factor", "slots"), [(80, 8, 6), (48, 8, 6), (47, 4, 4), (2, 2, 4)])
-def test_batches_of_bam_are_larger_where_there_is_memory(gibibytes: float, factor: int, slots: int) -> None:
-    assert tuning.batches_of(int(gibibytes * (1 << 30)), binary=True) == (factor, slots)
+@pytest.mark.parametrize(
+    ("gibibytes", "bases", "binary", "expected"),
+    [
+        (80, 1e9, False, (4, 4)),
+        (80, 3e9, False, (8, 6)),
+        (80, None, False, (8, 6)),  # a pipe, which may have any number
+        (80, 1e9, True, (8, 6)),
+        (48, 3e9, False, (8, 6)),
+        (47, 3e9, True, (4, 4)),
+        (3, 3e9, True, (4, 4)),
+        (2.9, 3e9, True, (2, 4)),
+        (-1, 1e9, False, (2, 4)),
+    ],
+)
+def test_batches_suit_the_memory_and_the_input(
+    gibibytes: float, bases: float | None, binary: bool, expected: tuple[int, int]
+) -> None:
+    assert tuning.batches_of(int(gibibytes * (1 << 30)), bases, binary) == expected
 
 
 def text_of(bases: int, seed: int) -> str:
