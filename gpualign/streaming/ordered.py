@@ -38,8 +38,8 @@ def run_ordered(
 ) -> Generator[Result, None, None]:
     """Yield ``work(item)`` in the order of ``items``, each as soon as it is ready; at most 2 * workers are in flight.
 
-    An exception from ``items`` or ``work`` reaches the caller at its item's turn, and later items are dropped. Then
-    ``stop`` is called, so that it can cut long work short.
+    An exception from ``work`` reaches the caller at its item's turn, one from ``items`` at once; results that have not
+    been yielded are dropped. Then ``stop`` is called, so that it can cut long work short.
 
     Closing the generator waits for the items in flight. The garbage collector, which may free it in any thread, waits
     for nothing: that thread may be a worker, or hold a lock that one needs to begin, to compute or to end.

@@ -163,7 +163,7 @@ def run_on_devices(
 
     Raises:
         OutOfMemoryError: an item does not fit, even halved as often as possible.
-        whatever ``items`` or a kernel raises, in the order of the items.
+        whatever ``items`` raises, at once, or a kernel, at its item's turn.
     """
     with contextlib.closing(DevicePool(make_kernel, devices, slots)) as pool:
         yield from run_ordered(items, pool.run, waiting_threads(devices, slots))
