@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <system_error>
 #include <thread>
 #include <unordered_map>
 #include <vector>
@@ -122,7 +123,13 @@ private:
             for (size_t at = begin, end = std::min(size, begin + share); at < end; at += kPage) address[at] = 0;
         };
         std::vector<std::thread> others;
-        for (size_t i = 1; i < threads; i++) others.emplace_back(touch_share, i * share);
+        for (size_t i = 1; i < threads; i++) {
+            try {
+                others.emplace_back(touch_share, i * share);
+            } catch (const std::system_error&) {  // the system has no more threads
+                touch_share(i * share);
+            }
+        }
         touch_share(0);
         for (std::thread& other : others) other.join();
     }
