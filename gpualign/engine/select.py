@@ -55,16 +55,19 @@ class Work:
         kernels: the kernels that compute it on a GPU.
         core_seconds: time on one core, within a small factor; None: unknown, as for a pipe.
         modules: modules that it will need, to be compiled while the input is read.
+        amount: bases or cells, if they were estimated.
     """
 
     kernels: Kernels
     core_seconds: float | None
     modules: tuple[Variant, ...] = ()
+    amount: float | None = None
 
     @classmethod
     def of(cls, kernels: Kernels, amount: float | None, rate: float | None = None) -> Work:
         """``amount``: bases or cells; ``rate``: of one core, if it differs from that of ``kernels``."""
-        return cls(kernels, None if amount is None else amount / (rate or kernels.core_rate))
+        seconds = None if amount is None else amount / (rate or kernels.core_rate)
+        return cls(kernels, seconds, amount=amount)
 
 
 def worth_a_gpu(work: Work, cold: bool, threads: int) -> bool:

@@ -15,14 +15,13 @@ from gpualign import _native
 from gpualign.errors import InputError, check_count, shown_input
 from gpualign.io import tuning
 from gpualign.io.alignment import dropped_tags
-from gpualign.io.bgzf_block import BAM_MAGIC
 from gpualign.io.chunks import read_chunks
 from gpualign.io.fastq_text import FastqText
 from gpualign.io.fastx import Chunk, LongRecord, SequenceAlphabet
 from gpualign.io.files import InputFile
 from gpualign.io.mate_names import pair_neighbours
 from gpualign.io.packed import Packed
-from gpualign.io.record_input import CRAM_MAGIC, SAM_TAGS, RecordChunk, RecordInput
+from gpualign.io.record_input import RECORD_MAGICS, RecordChunk, RecordInput
 from gpualign.io.sources import InPieces, Source, Stored, Streamed
 from gpualign.io.streams import TextOfPieces
 from gpualign.sequences.batch import SequenceBatch
@@ -243,7 +242,7 @@ class ReadSource:
         self.file = InputFile(path, threads, opened)
         self._opened = contextlib.ExitStack()
         self._opened.callback(self.file.close)
-        if self.file.magic.startswith((BAM_MAGIC, CRAM_MAGIC, *SAM_TAGS)):
+        if self.file.magic.startswith(RECORD_MAGICS):
             records = RecordInput(self.file, reference_path, threads, all_tags=False)
             self._alignments = self._opened.enter_context(records)
             self.header, self.paired = _parsed_header(records), bool(records.first_flag & _PAIRED)

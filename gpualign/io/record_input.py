@@ -30,8 +30,9 @@ from gpualign.streaming.timeline import STEPS
 #: bytes of a header of SAM that are read first
 _HEADER_BYTES = 1 << 16
 _HEADER_LINES = re.compile(rb"(?:@[^\n]*\n)*")
-CRAM_MAGIC = b"CRAM"
-SAM_TAGS = (b"@HD\t", b"@SQ\t", b"@RG\t", b"@PG\t", b"@CO\t")
+_CRAM_MAGIC = b"CRAM"
+#: what a file of records begins with, once it is inflated
+RECORD_MAGICS = (BAM_MAGIC, _CRAM_MAGIC, b"@HD\t", b"@SQ\t", b"@RG\t", b"@PG\t", b"@CO\t")
 _SAM_COLUMNS = 11
 _FLAG = struct.Struct("<18xH")
 #: bytes of a piece of those that are gathered, at least: a record is known to be whole when the next one has begun
@@ -118,9 +119,9 @@ class RecordInput:
         self._file = self._stack.enter_context(file)
         try:
             magic = self._file.magic
-            self._sam = not magic.startswith((BAM_MAGIC, CRAM_MAGIC))
+            self._sam = not magic.startswith((BAM_MAGIC, _CRAM_MAGIC))
             self._stream: InputFile | _Decoded = self._file
-            if magic.startswith(CRAM_MAGIC):
+            if magic.startswith(_CRAM_MAGIC):
                 from gpualign.io.cram_input import CramInput  # and what runs samtools
 
                 self._stream = self._stack.enter_context(

@@ -10,7 +10,6 @@ from gpualign.engine.run_context import RunContext
 from gpualign.index.minimizers import MinimizerIndex
 from gpualign.io.alignment_output import AlignmentLayout
 from gpualign.io.paths import ALIGNMENTS
-from gpualign.io.sizes import symbols_in_files
 from gpualign.map import tuning
 from gpualign.map.cpu import find_library
 from gpualign.map.device.target import resident_bytes
@@ -50,7 +49,8 @@ def run_map(
     run = RunContext(command, options, (files.reference, *files.files), outputs, ALIGNMENTS)
     warn_of_meth(params, records, run.warn)
     report = run.report
-    with run.opening(work_of(files.files, params, sample.layout.record_form)) as opening, ExitStack() as stack:
+    work = work_of(files.files, params, sample.layout.record_form)
+    with run.opening(work) as opening, ExitStack() as stack:
         lanes = Lanes(sample, stack, opening.remote)
         index, reads = index_for(sample, lanes, run.note)
         index = apply_index_options(files, index, run.warn)
@@ -65,7 +65,7 @@ def run_map(
         unparsed = parsed_by_devices(sample, index)
         factor, slots = 1, tuning.SLOTS
         if backend.on_gpu:
-            factor, slots = _device_batches(sample, memory - resident_bytes(index, memory))
+            factor, slots = _device_batches(sample, work.amount, memory - resident_bytes(index, memory))
         if reads is None:
             allocate = pinned_allocator(backend.devices)
             reads = lanes.reads(options.batch_size * factor, backend.on_gpu and unparsed, allocate)
@@ -98,10 +98,10 @@ def parsed_by_devices(sample: Sample, index: MinimizerIndex) -> bool:
     return sample.layout.record_form != "paf" and index.alt is None and not on_host
 
 
-def _device_batches(sample: Sample, memory: int) -> tuple[int, int]:
-    """Factor of the batch size, and batches in flight, by the memory in bytes that the index leaves on the devices."""
-    files = sample.files
-    bases = symbols_in_files(*files.read_files, *files.mate_files)
+def _device_batches(sample: Sample, bases: float | None, memory: int) -> tuple[int, int]:
+    """Factor of the batch size, and batches in flight, for about so many bases and the memory in bytes that the index
+    leaves on the devices.
+    """
     if not sample.params.long_reads:
         return tuning.batches_of(memory, bases, sample.layout.record_form == "bam")
     if bases is None:

@@ -151,8 +151,9 @@ class Mapping:
             )
         primary = len(found.alignments.flag) - statistics.secondary - statistics.supplementary
         check_count("reads", len(found), primary)
-        too_long = formatter.sample.params.too_long(found.lengths)
-        chained = formatter.sample.params.chained_as_long(found.lengths) & ~too_long
+        lengths = found.lengths
+        too_long = formatter.sample.params.too_long(lengths)
+        chained = formatter.sample.params.chained_as_long(lengths) & ~too_long
         statistics = replace(
             statistics, long_reads=int(np.count_nonzero(chained)), too_long=int(np.count_nonzero(too_long))
         )

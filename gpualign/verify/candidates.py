@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign._native import NameIndex
 from gpualign.errors import InputError
-from gpualign.io.bgzf_block import BAM_MAGIC
 from gpualign.io.fastx import Chunk
 from gpualign.io.fastx_format import SAM_WITHOUT_HEADER, is_sam_line
 from gpualign.io.files import InputFile
 from gpualign.io.lines import after_last_line, read_line_chunks
-from gpualign.io.record_input import CRAM_MAGIC, SAM_TAGS, RecordChunk, RecordInput
+from gpualign.io.record_input import RECORD_MAGICS, RecordChunk, RecordInput
 from gpualign.sequences.columns import Columns
 
 TextKind = Literal["tsv", "bed", "paf"]
@@ -88,7 +87,7 @@ def read_candidates(
         InputError: the file is in none of the formats.
     """
     with InputFile(path) as file:
-        if file.magic.startswith((BAM_MAGIC, CRAM_MAGIC, *SAM_TAGS)):
+        if file.magic.startswith(RECORD_MAGICS):
             with RecordInput(file, all_tags=False) as records:
                 names = records.contigs.shown_name_bytes
                 for chunk in records.chunks(chunk_bytes, templates=grouped, gathered=True):

@@ -94,6 +94,17 @@ public:
         return word;
     }
 
+    // Clipped bases, soft and hard, at the beginning of the operations, or at their end.
+    int64_t clipped_bases(bool at_end) const {
+        int64_t bases = 0;
+        for (size_t i = 0; i < size_; i++) {
+            const uint32_t word = (*this)[at_end ? size_ - 1 - i : i], operation = word & 15;
+            if (operation != kCigarS && operation != kCigarH) break;
+            bases += word >> 4;
+        }
+        return bases;
+    }
+
 private:
     static constexpr size_t kArrayHead = 5;  // type and count
 

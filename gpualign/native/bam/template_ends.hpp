@@ -268,22 +268,10 @@ private:
 
     static uint64_t end_of(const BamRecord& record) {
         const bool reverse = record.is(kFlagReverse);
-        const BamCigar cigar(record);
-        const int64_t clipped = clipped_bases(cigar, reverse);
+        const int64_t clipped = BamCigar(record).clipped_bases(reverse);
         const int64_t position = record.position() + (reverse ? record.span() - 1 + clipped : -clipped);
         constexpr int64_t kZero = int64_t(1) << 32;  // positions before the contig's first base are below it
         return uint64_t(record.contig()) << 35 | uint64_t(position + kZero) << 1 | uint64_t(reverse);
-    }
-
-    // Clipped bases, hard and soft, at one end.
-    static int64_t clipped_bases(const BamCigar& cigar, bool at_the_end) {
-        int64_t bases = 0;
-        for (size_t i = 0; i < cigar.size(); i++) {
-            const uint32_t word = cigar[at_the_end ? cigar.size() - 1 - i : i], operation = word & 15;
-            if (operation != kCigarS && operation != kCigarH) break;
-            bases += word >> 4;
-        }
-        return bases;
     }
 
     const DuplicateRules& rules_;

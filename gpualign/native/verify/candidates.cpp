@@ -127,17 +127,6 @@ int32_t query_of(const BamRecord& record, const NameIndex& queries) {
     return std::max(of_mates[0], of_mates[1]);
 }
 
-// Clipped bases, soft and hard, at the beginning of a record's operations, or at their end.
-int64_t clipped_bases(const BamCigar& cigar, bool at_end) {
-    int64_t bases = 0;
-    for (size_t i = 0; i < cigar.size(); i++) {
-        const uint32_t word = cigar[at_end ? cigar.size() - 1 - i : i];
-        if ((word & 15) != kCigarS && (word & 15) != kCigarH) break;
-        bases += word >> 4;
-    }
-    return bases;
-}
-
 auto windows_of_records(Input<uint8_t> data, Input<uint8_t> contig_names, Input<int64_t> contig_offsets,
     const NameIndex& queries, const NameIndex& targets, const NamedArrays& texts, int strands) {
     Windows out(texts.view(), WindowStrands(strands), true);
@@ -155,8 +144,8 @@ auto windows_of_records(Input<uint8_t> data, Input<uint8_t> contig_names, Input<
             if (target < 0) throw std::invalid_argument("no target is named '" + std::string(name) + "'");
             const BamCigar cigar(record);
             const int64_t begin = record.position();
-            out.add(query_of(record, queries), target, begin, begin + record.span(), clipped_bases(cigar, false),
-                clipped_bases(cigar, true), record.is(kFlagReverse));
+            out.add(query_of(record, queries), target, begin, begin + record.span(), cigar.clipped_bases(false),
+                cigar.clipped_bases(true), record.is(kFlagReverse));
         }
     }
     return to_python(std::move(out));
