@@ -20,8 +20,7 @@ from gpualign.io.fastx import Chunk, LongRecord, SequenceAlphabet, parse
 from gpualign.io.fastx_format import FastxFormat, sniff
 from gpualign.io.files import InputFile
 from gpualign.io.mate_names import names_of
-from gpualign.io.sources import RecordSource, Source, Streamed
-from gpualign.io.streams import is_blank
+from gpualign.io.text import RecordSource, Source, Streamed
 from gpualign.notices import notice
 from gpualign.sequences.batch import SequenceBatch
 
@@ -113,15 +112,16 @@ def _head(source: Source, want: int, stack: contextlib.ExitStack) -> tuple[Sourc
             source = source.streamed(stack)
             continue
         head = source.text(0, min(size, _WINDOW))
-        if is_blank(head):
+        if not head.tobytes().strip():
             head = source.text(0, size)
-        if source.at_end or not is_blank(head):
+        if source.at_end or head.tobytes().strip():
             return source, head
         want *= 2
 
 
 def _is_blank(source: Source, size: int) -> bool:
-    return is_blank(source.text(0, min(size, 64))) and is_blank(source.text(0, size))
+    """Whether the first ``size`` bytes held are white space; looks at a few of them first."""
+    return not any(source.text(0, end).tobytes().strip() for end in (min(size, 64), size))
 
 
 def _border(kind: FastxFormat, wrapped: bool) -> Border:

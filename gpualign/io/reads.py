@@ -22,8 +22,8 @@ from gpualign.io.files import InputFile
 from gpualign.io.mate_names import pair_neighbours
 from gpualign.io.packed import Packed
 from gpualign.io.record_input import RECORD_MAGICS, RecordChunk, RecordInput
-from gpualign.io.sources import InPieces, Source, Stored, Streamed
 from gpualign.io.streams import TextOfPieces
+from gpualign.io.text import InPieces, Source, Stored, Streamed
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.pinned import Allocate, no_pinned
 from gpualign.streaming.timeline import STEPS
