@@ -21,10 +21,10 @@ from gpualign.index.file import is_index, save_index
 from gpualign.index.minimizers import AltPart, IndexParams, MinimizerIndex
 from gpualign.index.run import choose_index_params, open_index
 from gpualign.io.files import InputFile
+from gpualign.io.lanes import Lanes
 from gpualign.io.reads import Reads
 from gpualign.map.bwa_reference import open_next_to
 from gpualign.map.inputs import MapFiles, Sample
-from gpualign.map.lanes import Lanes
 from gpualign.map.params import MapParams
 
 #: names of ALT contigs (GRCh38's and HLA genes), if no file lists them
@@ -87,7 +87,7 @@ def _seeds_of(sample: Sample) -> Callable[[int], IndexParams] | None:
         return None
     try:
         with ExitStack() as stack:
-            lengths, _ = _first_lengths(Lanes(sample, stack).reads(_SAMPLE_BASES))
+            lengths, _ = _first_lengths(sample.open_reads(stack).reads(_SAMPLE_BASES))
     except InputError:  # reported when all reads are read
         return None
     return seeds_for_short_reads(lengths)

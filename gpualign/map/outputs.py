@@ -14,11 +14,11 @@ from gpualign.io.alignment import parse_read_group, sam_header, with_lines
 from gpualign.io.alignment_output import open_alignments
 from gpualign.io.bgzf import CPU_CODEC, BgzfCodec
 from gpualign.io.cram import sequence_tags
+from gpualign.io.lanes import Lanes
 from gpualign.io.output_file import Sink, open_output
 from gpualign.map.alignments import Written
 from gpualign.map.formatter import RecordFormatter
 from gpualign.map.inputs import Sample
-from gpualign.map.lanes import Lanes
 from gpualign.map.meth import warn_of_library
 from gpualign.map.pairs import Library
 from gpualign.map.params import left_unmapped
@@ -74,7 +74,9 @@ class MapOutputs:
     def mapping(self, library: Library | None, unparsed: bool = False) -> Mapping:
         """What maps the sample's chunks and formats their records. ``unparsed``: see :class:`Mapping`."""
         pairs = None if library is None else library.model
-        formatter = RecordFormatter(self._index, self._sample, pairs, self._lanes.tagged, self._observer.take)
+        formatter = RecordFormatter(
+            self._index, self._sample, pairs, self._lanes.header is not None, self._observer.take
+        )
         return Mapping(formatter, self._lanes.remote, unparsed)
 
     def write(self, written: Written, counts: MapStatistics) -> None:

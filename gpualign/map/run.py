@@ -15,7 +15,6 @@ from gpualign.map.cpu import find_library
 from gpualign.map.device.target import resident_bytes
 from gpualign.map.index import apply_index_options, index_for
 from gpualign.map.inputs import MapFiles, RecordOptions, Sample
-from gpualign.map.lanes import Lanes
 from gpualign.map.meth import warn_of_meth
 from gpualign.map.outputs import MapOutputs
 from gpualign.map.params import MapParams
@@ -51,7 +50,7 @@ def run_map(
     report = run.report
     work = work_of(files.files, params, sample.layout.record_form)
     with run.opening(work) as opening, ExitStack() as stack:
-        lanes = Lanes(sample, stack, opening.remote)
+        lanes = sample.open_reads(stack, opening.remote)
         index, reads = index_for(sample, lanes, run.note)
         index = apply_index_options(files, index, run.warn)
         report.stage("index")

@@ -32,7 +32,6 @@ from gpualign.map.device.text import MapAndTextKernel, TextKernel
 from gpualign.map.finished import FinishedSamples
 from gpualign.map.index import apply_index_options
 from gpualign.map.inputs import ENDINGS, MapFiles, RecordOptions, Sample
-from gpualign.map.lanes import Lanes
 from gpualign.map.meth import warn_of_meth
 from gpualign.map.outputs import MapOutputs
 from gpualign.map.params import MapParams
@@ -316,7 +315,7 @@ class SampleMapper:
         fields = {"sample": job.name, "output": job.output}
         try:
             with ExitStack() as stack:
-                lanes = Lanes(sample, stack)
+                lanes = sample.open_reads(stack)
                 lanes.inflate_by(codec)
                 reads, threads = lanes.reads(self.batch_bases), sample.options.threads
                 library, items = find_library(

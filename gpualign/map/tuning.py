@@ -32,10 +32,6 @@ API_BATCH, API_CPU_BATCH = 1 << 22, 1 << 19
 #: large pinned buffers of each size to pin ahead, as several batches in flight soon need them
 PINNED_AHEAD = 2
 
-#: threads that parse each file of pairs
-PARSERS = 4
-#: maximum threads that inflate each gzip stream for GPUs, and the number from which they are faster than one thread
-MAX_INFLATERS, MIN_INFLATERS = 8, 6
 #: samples of up to so many batches are mapped in one thread
 SMALL_SAMPLE_BATCHES = 2
 #: a sample of more than this share of a thread's work is mapped by all threads, as the others would wait for it
