@@ -27,11 +27,12 @@ from gpualign.io.reads import Reads
 from gpualign.map import tuning
 from gpualign.map.alignments import Alignments, Found
 from gpualign.map.api_inputs import MapperInput, Read, batch_of, is_file_or_batch, is_sequence, work_of_reads
-from gpualign.map.cpu import find_library, map_batch
+from gpualign.map.cpu import map_batch
 from gpualign.map.device.kernel import make_kernel
 from gpualign.map.formatter import RecordFormatter
 from gpualign.map.hits import Drawer, Hit, Target, hit_table
 from gpualign.map.inputs import MapFiles, RecordOptions, Sample
+from gpualign.map.library import find_library
 from gpualign.map.pairs import PairModel
 from gpualign.map.params import MapParams, left_unmapped
 from gpualign.map.stage import map_on_device

@@ -19,13 +19,13 @@ from gpualign.io.output_file import Sink, open_output
 from gpualign.map.alignments import Written
 from gpualign.map.formatter import RecordFormatter
 from gpualign.map.inputs import Sample
+from gpualign.map.library import Library
 from gpualign.map.meth import warn_of_library
-from gpualign.map.pairs import Library
 from gpualign.map.params import left_unmapped
 from gpualign.map.stage import Mapping
 from gpualign.map.statistics import MapStatistics
 from gpualign.records.methylation import open_methylation
-from gpualign.records.observer import observing, warn_of_barcodes
+from gpualign.records.observer import duplicates_summary, observing, warn_of_barcodes
 from gpualign.sequences.reference import Reference
 
 
@@ -96,6 +96,11 @@ class MapOutputs:
     def observed(self) -> dict[str, Any]:
         """Fields of the JSON report on duplicates, coverage and methylation, complete once this is closed."""
         return self._observer.report
+
+    def summary(self, library: Library | None) -> str:
+        """The run's summary."""
+        of_library = None if library is None else library.summary
+        return self.statistics.summary(of_library) + duplicates_summary(self.observed)
 
     def report_fields(self, library: Library | None) -> dict[str, Any]:
         """The fields of the JSON report on the sample."""

@@ -23,15 +23,15 @@ from gpualign.io.alignment_output import AlignmentLayout
 from gpualign.io.bgzf import CPU_CODEC, BgzfCodec
 from gpualign.io.files import os_reason
 from gpualign.io.reads import Reads
-from gpualign.io.sizes import symbols_in_files
+from gpualign.io.sizes import longest_read, symbols_in_files
 from gpualign.map import tuning
 from gpualign.map.alignments import Alignments
-from gpualign.map.cpu import find_library
 from gpualign.map.device.kernel import make_kernel
 from gpualign.map.device.text import MapAndTextKernel, TextKernel
 from gpualign.map.finished import FinishedSamples
 from gpualign.map.index import apply_index_options
 from gpualign.map.inputs import ENDINGS, MapFiles, RecordOptions, Sample
+from gpualign.map.library import find_library
 from gpualign.map.meth import warn_of_meth
 from gpualign.map.outputs import MapOutputs
 from gpualign.map.params import MapParams
@@ -133,7 +133,7 @@ def run_samples(
     missing = [job for job in jobs if job.name not in results]
     written = missing[0].sample.layout.record_form if missing else "paf"
     sample_files = [file for job in missing for file in job.files] or [sheet.path]
-    work = work_of(sample_files, params, written)
+    work = work_of(symbols_in_files(*sample_files), longest_read(sample_files[0]), params, written)
     with run.opening(work) as opening, run.progress("sample", len(jobs)) as progress:
         progress.update(len(results))
         seeds = (params.seeding.k, params.seeding.w)
@@ -164,7 +164,7 @@ def _finish(run: RunContext, samples: list[dict[str, Any]], skipped: int, page_p
         summary += f", {counted(skipped, 'sample')} finished before"
     fields = run.finish(summary, **whole, failed=len(failed), finished_before=skipped, samples=samples)
     if page_path is not None:
-        write_page(page_path, samples_page(fields))
+        write_page(samples_page(fields), page_path)
     if failed:
         raise SamplesFailed(failed, len(samples))
 

@@ -144,19 +144,11 @@ class Mapping:
         """The records to write, and the statistics."""
         formatter = self.formatter
         found = formatter.postprocessed(found)
-        statistics = statistics_of(found, formatter.pairs)
+        statistics = statistics_of(found, formatter.sample.params, formatter.pairs)
         if formatter.sample.params.meth is not None:
             found, statistics = with_conversions(
                 found, statistics, formatter.index, formatter.sample.params, formatter.sample.records.methylation_rules
             )
-        primary = len(found.alignments.flag) - statistics.secondary - statistics.supplementary
-        check_count("reads", len(found), primary)
-        lengths = found.lengths
-        too_long = formatter.sample.params.too_long(lengths)
-        chained = formatter.sample.params.chained_as_long(lengths) & ~too_long
-        statistics = replace(
-            statistics, long_reads=int(np.count_nonzero(chained)), too_long=int(np.count_nonzero(too_long))
-        )
         batch, found = found.batch, formatter.to_write(found, lane_group)
         # a device only parses text whose names SAM allows
         names = 0 if batch is None else _native.count_invalid_names(batch.names, batch.name_offsets)

@@ -5,12 +5,10 @@ Unless a comment names a machine, the history does not record where a number was
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from gpualign.engine.gpu.compiler import Variant
 from gpualign.engine.select import Kernels, Work
-from gpualign.io.sizes import longest_read, symbols_in_files
 from gpualign.map.params import MapParams
 
 #: batches in flight on a device: some compute while others finish a few slow reads, and one is copied
@@ -178,9 +176,14 @@ VARIANTS: tuple[Variant, ...] = (
 KERNELS = Kernels("map", core_rate=5.7e6, compile_s=3.0, variants=VARIANTS)
 
 
-def work_of(reads: Sequence[str], params: MapParams, records: str = "paf") -> Work:
-    """The work of mapping files of reads to records in the form "sam", "bam" or "paf"."""
-    work, longest = Work.of(KERNELS, symbols_in_files(*reads)), longest_read(reads[0])
+def work_of(bases: float | None, longest: int, params: MapParams, records: str = "paf") -> Work:
+    """The work of mapping reads to records in the form "sam", "bam" or "paf".
+
+    Args:
+        bases: estimate for all reads; None: unknown.
+        longest: bases of the longest of the first reads; 0: unknown.
+    """
+    work = Work.of(KERNELS, bases)
     writing: tuple[Variant, ...] = (
         () if records == "paf" else (("map_text", text_defines(records == "bam")), ("bgzf", {}))
     )
