@@ -1,5 +1,6 @@
 """Cuts files into chunks of whole records, from a source of text, a rule that finds record borders, and a chunk size,
-which doubles until a longer record fits.
+which doubles until a longer record fits. :func:`read_chunks` does so with FASTA and FASTQ; :func:`cuts` serves other
+text, too.
 
 One reader cuts in order and inspects only the ends of chunks; workers parse. FASTA sequences may have any number of
 lines. FASTQ has four lines per record; if the first records have more, the reader inspects every line.
@@ -29,38 +30,6 @@ _WINDOW, _WIDER = 1 << 16, 8
 
 #: (text, whether it begins at a record) -> bytes of the whole records at its beginning; 0: none found
 Border = Callable[[NDArray[np.uint8], bool], int]
-
-
-def cuts(source: Source, border: Border, chunk_bytes: int, long_records: bool = False) -> Iterator[int]:
-    """Yield the size of each chunk; the caller takes it before it asks for the next one.
-
-    Args:
-        long_records: yield 0 if no record ends within a chunk, instead of a larger chunk.
-    """
-    want = chunk_bytes
-    while not source.broken and (size := source.hold(want)) and not source.broken:
-        if cut := size if source.at_end else _last_border(source, border, size, long_records):
-            want = chunk_bytes
-            yield cut
-        elif long_records:
-            yield 0
-        else:  # doubling keeps the time linear in the record's length
-            want = 2 * max(want, size)
-
-
-def _last_border(source: Source, border: Border, end: int, long_records: bool) -> int:
-    """Border before the last record that begins in the first ``end`` bytes held; 0 if there is none."""
-    window = _WINDOW
-    while True:
-        begin = max(0, end - window)
-        if cut := border(source.text(begin, end), begin == 0):
-            return begin + cut
-        if begin == 0:
-            return 0
-        # a scan tells of a long record sooner than ever larger windows
-        if long_records and window == _WINDOW and not cast("RecordSource", source).record_cuts(end)[1]:
-            return 0
-        window *= _WIDER
 
 
 @overload
@@ -117,6 +86,38 @@ def _head(source: Source, want: int, stack: contextlib.ExitStack) -> tuple[Sourc
         if source.at_end or head.tobytes().strip():
             return source, head
         want *= 2
+
+
+def cuts(source: Source, border: Border, chunk_bytes: int, long_records: bool = False) -> Iterator[int]:
+    """Yield the size of each chunk; the caller takes it before it asks for the next one.
+
+    Args:
+        long_records: yield 0 if no record ends within a chunk, instead of a larger chunk.
+    """
+    want = chunk_bytes
+    while not source.broken and (size := source.hold(want)) and not source.broken:
+        if cut := size if source.at_end else _last_border(source, border, size, long_records):
+            want = chunk_bytes
+            yield cut
+        elif long_records:
+            yield 0
+        else:  # doubling keeps the time linear in the record's length
+            want = 2 * max(want, size)
+
+
+def _last_border(source: Source, border: Border, end: int, long_records: bool) -> int:
+    """Border before the last record that begins in the first ``end`` bytes held; 0 if there is none."""
+    window = _WINDOW
+    while True:
+        begin = max(0, end - window)
+        if cut := border(source.text(begin, end), begin == 0):
+            return begin + cut
+        if begin == 0:
+            return 0
+        # a scan tells of a long record sooner than ever larger windows
+        if long_records and window == _WINDOW and not cast("RecordSource", source).record_cuts(end)[1]:
+            return 0
+        window *= _WIDER
 
 
 def _is_blank(source: Source, size: int) -> bool:

@@ -10,7 +10,6 @@ import contextlib
 import itertools
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
-from operator import methodcaller
 from typing import Any
 
 import numpy as np
@@ -54,7 +53,7 @@ class Lanes:
         threads: limit of the threads that inflate each file, and of those that parse it.
         groups: ID of each lane's read group, if it has one of its own.
         remote: parsers are on other machines.
-        how: ``reference_path``, ``keep_read_groups`` and ``comments`` of :class:`ReadSource`.
+        reference_path, keep_read_groups, comments: see :class:`ReadSource`.
 
     Attributes:
         header: the joint header of SAM, BAM or CRAM files as pysam's dictionary, or None.
@@ -76,18 +75,20 @@ class Lanes:
         threads: int = 1,
         groups: Sequence[str] = (),
         remote: bool = False,
-        **how: Any,
+        reference_path: str | None = None,
+        keep_read_groups: bool = True,
+        comments: bool = False,
     ) -> None:
         self.remote = remote
         self.first: list[ReadSource] = []
         self.second: list[ReadSource] = []
         self._stack, self._check_names, self._groups, self._threads = stack, check_names, groups, threads
-        how |= {"threads": threads, "remote": remote, "interleaved": interleaved}
+        how = (reference_path, keep_read_groups, comments, threads, remote, interleaved)
         for paths in itertools.zip_longest(reads, mates):
             opened = open_together([path for path in paths if path is not None], stack)
             for sources, path, raw in zip((self.first, self.second), paths, opened, strict=False):
-                sources.append(stack.enter_context(ReadSource(path, opened=raw, **how)))
-        self.header = joined_header(self.first, how.get("keep_read_groups", True))
+                sources.append(stack.enter_context(ReadSource(path, *how, opened=raw)))
+        self.header = joined_header(self.first, keep_read_groups)
         self.paired = bool(self.second) or interleaved or any(source.paired for source in self.first)
 
     def inflate_by(self, codec: BgzfCodec) -> None:
@@ -166,7 +167,7 @@ def _records(
     """A file's records in items that can be cut; ``unparsed``: as text that devices can parse."""
     if unparsed and source.header is None:
         return run_ordered(source.chunks(batch_bases), to_text, threads)
-    return run_ordered(source.records(batch_bases), methodcaller("columns"), threads)
+    return run_ordered(source.records(batch_bases), lambda records: records.columns(), threads)
 
 
 def _named_alike(pairs: Iterator[Reads], paths: tuple[str, ...]) -> Iterator[Reads]:
@@ -273,7 +274,7 @@ def _interleaved_batches(
 ) -> Iterator[Reads]:
     """Pair parsed batches. A batch's last single record is carried over, as its mate may begin the next batch."""
     rest: SequenceBatch | None = None
-    for batch in run_ordered(items, methodcaller("columns"), threads):
+    for batch in run_ordered(items, lambda records: records.columns(), threads):
         whole = batch if rest is None else join_batches([rest, batch])
         paired = pair_neighbours(whole, path, all_dots)
         assert paired.mates is not None

@@ -63,7 +63,7 @@ class MapOutputs:
             )
             self._observer = stack.enter_context(observer)
             alignments = open_alignments(output, layout, reference, threads, self._observer, codec)
-            self._alignments: Any = stack.enter_context(alignments)
+            self._alignments: Any = stack.enter_context(alignments)  # a Sink, or HeldRecords
             self._sinks: list[Sink] = [
                 io.BytesIO() if path is None else stack.enter_context(open_output(path, threads))
                 for path in (files.unmapped_reads, files.mapped_reads)

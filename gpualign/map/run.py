@@ -73,12 +73,12 @@ def run_map(
         if reads is None:
             allocate = pinned_allocator(backend.devices)
             reads = lanes.reads(options.batch_size * factor, backend.on_gpu and unparsed, allocate)
-        library, items = find_library(index, reads, lanes.paired, params, options.threads, run.warn)
+        library, reads = find_library(index, reads, lanes.paired, params, options.threads, run.warn)
         report.stage("insert sizes")
         run.begin_timeline(MAP_STEPS)
         with run.progress("read") as progress, MapOutputs(sample, lanes, index, backend.codec) as out:
             stage = out.mapping(library, unparsed and lanes.remote).stage(slots)
-            with closing(backend.run(items, stage)) as mapped:  # its threads wait for devices: closed before these
+            with closing(backend.run(reads, stage)) as mapped:  # its threads wait for devices: closed before these
                 for written, counts in mapped:
                     out.write(written, counts)
                     progress.update(counts.reads)

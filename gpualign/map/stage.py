@@ -20,10 +20,10 @@ from gpualign.map import tuning
 from gpualign.map.alignments import Alignments, Found, Written
 from gpualign.map.cpu import map_batch, map_converted
 from gpualign.map.device.batch import MapBatch
+from gpualign.map.device.fastq_batch import TextMapBatch
 from gpualign.map.device.kernel import make_kernel
 from gpualign.map.device.target import resident_target
 from gpualign.map.device.text import MapAndTextKernel, TextBatch, TextKernel, resident_text_target
-from gpualign.map.device.text_batch import TextMapBatch
 from gpualign.map.formatter import RecordFormatter
 from gpualign.map.meth import Conversions, Which, map_by_conversion, params_as, with_conversions
 from gpualign.map.pairs import PairModel
