@@ -15,7 +15,7 @@ from gpualign.io.paths import TABLES, check_paths
 from gpualign.io.table_output import Kind, TableSink, open_table
 from gpualign.notices import notices_to
 from gpualign.params import RunOptions
-from gpualign.report import Progress, Report, tell, warn
+from gpualign.report import Progress, Report, print_line, warn
 from gpualign.streaming.timeline import STEPS_OF_RUN, Span, StepNames
 
 
@@ -126,7 +126,7 @@ class RunContext:
     def note(self, message: str) -> None:
         """Print a message about progress, unless ``--quiet`` is given."""
         if not self.options.quiet:
-            tell(self.command, message)
+            print_line(self.command, message)
 
     def finish(self, summary: str, **fields: Any) -> dict[str, Any]:
         """Print the summary and write the JSON report; returns its fields, ``fields`` among them."""

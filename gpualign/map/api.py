@@ -35,7 +35,7 @@ from gpualign.map.inputs import MapFiles, RecordOptions, Sample
 from gpualign.map.library import find_library
 from gpualign.map.pairs import PairModel
 from gpualign.map.params import MapParams, left_unmapped
-from gpualign.map.stage import map_on_device
+from gpualign.map.stage import map_batch_on_device
 from gpualign.map.tuning import SLOTS
 from gpualign.notices import notice
 from gpualign.report import OnProgress, Progress
@@ -342,7 +342,7 @@ class Mapper:
 
         def on_device(reads: Reads, run: Run) -> Found:
             batch = reads.columns()
-            return found_of(batch, map_on_device(index, params, pairs, batch, run)[0])
+            return found_of(batch, map_batch_on_device(index, batch, params, pairs, run)[0])
 
         return Stage(on_cpu, lambda device: self._kernel_on(device, pairs), on_device, slots=SLOTS)
 

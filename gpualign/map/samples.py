@@ -38,11 +38,11 @@ from gpualign.map.params import MapParams
 from gpualign.map.report_page import write_page
 from gpualign.map.samples_page import samples_page, totals
 from gpualign.map.sheet import SheetSample, read_sheet
-from gpualign.map.stage import Mapped, Mapping, map_on_device
+from gpualign.map.stage import Mapped, Mapping, map_batch_on_device
 from gpualign.map.statistics import MAP_STEPS
 from gpualign.map.tuning import SLOTS, work_of
 from gpualign.params import RunOptions
-from gpualign.report import tell
+from gpualign.report import print_line
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.timeline import Span
 
@@ -173,7 +173,7 @@ def _tell(name: str, result: JobResult, run: RunContext) -> None:
     for warning in result.warnings:
         run.warn(f"sample '{name}': {warning}")
     if "error" in result.fields:
-        tell(run.command, f"error: sample '{name}': {result.fields['error']}")
+        print_line(run.command, f"error: sample '{name}': {result.fields['error']}")
 
 
 def _jobs(
@@ -293,7 +293,7 @@ class SampleMapper:
         """Map a sample in this thread, with batches mapped and formatted on a device."""
 
         def map_alone(batch: SequenceBatch) -> Alignments:
-            return map_on_device(self.index, self.params, None, batch, run)[0]
+            return map_batch_on_device(self.index, batch, self.params, None, run)[0]
 
         return self.map(job, lambda items, mapping: (mapping.on_device(item, run) for item in items), map_alone)
 

@@ -41,17 +41,15 @@ def load_index(device: Device, index: MinimizerIndex) -> None:
     resident_text_target(device, index.reference)
 
 
-def map_on_device(
-    index: MinimizerIndex, params: MapParams, pairs: PairModel | None, batch: SequenceBatch, run: Run
+def map_batch_on_device(
+    index: MinimizerIndex, batch: SequenceBatch, params: MapParams, pairs: PairModel | None, run: Run
 ) -> tuple[Alignments, int]:
-    """Map parsed reads on a device; takes the arguments of :func:`map_batch`.
+    """Map a parsed batch on a device; takes the arguments of :func:`map_batch`.
 
     Returns:
         the alignments, and the number of reads that the device left to the CPU.
     """
-    left = 0
-
-    paired = pairs is not None
+    left, paired = 0, pairs is not None
 
     def map_as(batch: SequenceBatch, conversions: Conversions, which: Which) -> Alignments:
         nonlocal left
@@ -128,7 +126,7 @@ class Mapping:
         with STEPS.at("parse"):
             batch = reads.columns()
         if mapped is None:
-            alignments, left = map_on_device(self.formatter.index, params, pairs, batch, run)
+            alignments, left = map_batch_on_device(self.formatter.index, batch, params, pairs, run)
         else:
             with STEPS.at("map"):
                 alignments = mapped.alignments(batch, batch.mates if paired else None, self.map_on_cpu)
