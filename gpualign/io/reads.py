@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.errors import InputError, check_count, shown_input
 from gpualign.io import tuning
-from gpualign.io.alignment import dropped_tags
 from gpualign.io.chunks import read_chunks
 from gpualign.io.fastq_text import FastqText
 from gpualign.io.fastx import Chunk, LongRecord, SequenceAlphabet
@@ -27,6 +26,7 @@ from gpualign.io.files import InputFile
 from gpualign.io.mate_names import pair_neighbours
 from gpualign.io.packed import Packed
 from gpualign.io.record_input import RECORD_MAGICS, RecordChunk, RecordInput
+from gpualign.io.sam_header import dropped_tags
 from gpualign.io.streams import TextOfPieces
 from gpualign.io.text import InPieces, Source, Stored, Streamed
 from gpualign.sequences.batch import SequenceBatch

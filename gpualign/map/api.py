@@ -20,10 +20,10 @@ from gpualign.engine.stage import Backend, Run, Stage
 from gpualign.errors import DeviceError, UsageError
 from gpualign.index.minimizers import MinimizerIndex, build_index
 from gpualign.index.run import choose_index_params, open_index
-from gpualign.io.alignment import sam_header
 from gpualign.io.alignment_output import AlignmentLayout
 from gpualign.io.in_memory import Sequences, as_batch, is_path, packed, run_options
 from gpualign.io.reads import Reads
+from gpualign.io.sam_header import sam_header
 from gpualign.map import tuning
 from gpualign.map.alignments import Alignments, Found
 from gpualign.map.api_inputs import MapperInput, Read, batch_of, is_file_or_batch, is_sequence, work_of_reads

@@ -12,10 +12,10 @@ from typing import Any
 from gpualign.errors import UsageError, check_range, counted
 from gpualign.index.file import check_index_path, is_index
 from gpualign.index.minimizers import AltPart
-from gpualign.io.alignment import parse_read_group
 from gpualign.io.alignment_output import AlignmentLayout
 from gpualign.io.lanes import Lanes
 from gpualign.io.paths import are_same
+from gpualign.io.sam_header import parse_read_group
 from gpualign.map.params import MapParams
 from gpualign.params import RunOptions
 from gpualign.records.coverage import coverage_paths

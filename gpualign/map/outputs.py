@@ -10,12 +10,12 @@ from typing import Any
 from gpualign import _native
 from gpualign.errors import counted, shown_inputs
 from gpualign.index.minimizers import MinimizerIndex
-from gpualign.io.alignment import parse_read_group, sam_header, with_lines
 from gpualign.io.alignment_output import open_alignments
 from gpualign.io.bgzf import CPU_CODEC, BgzfCodec
 from gpualign.io.cram import sequence_tags
 from gpualign.io.lanes import Lanes
 from gpualign.io.output_file import Sink, open_output
+from gpualign.io.sam_header import parse_read_group, sam_header, with_lines
 from gpualign.map.alignments import Written
 from gpualign.map.formatter import RecordFormatter
 from gpualign.map.inputs import Sample

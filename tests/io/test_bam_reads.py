@@ -16,9 +16,9 @@ import pytest
 
 from gpualign.errors import InputError
 from gpualign.io import record_input
-from gpualign.io.alignment import dropped_tags
 from gpualign.io.files import InputFile
 from gpualign.io.reads import ReadSource, RecordReads
+from gpualign.io.sam_header import dropped_tags
 from gpualign.sequences.batch import SequenceBatch, join_bytes
 
 COMPLEMENT = str.maketrans("ACGTRYSWKMBDHVN", "TGCAYRSWMKVHDBN")
