@@ -16,14 +16,12 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.errors import InputError, counted
 from gpualign.io import tuning
-from gpualign.io.bgzf import HEADROOM, BgzfCodec, Inflated
-from gpualign.io.bgzf_block import BAM_MAGIC
+from gpualign.io.bgzf import BAM_MAGIC, HEADROOM, BgzfCodec, Inflated
 from gpualign.io.chunks import cuts
 from gpualign.io.contigs import HeaderContigs
 from gpualign.io.files import InputFile
 from gpualign.io.sam_lines import what_is_wrong
-from gpualign.io.sources import InPieces, Source, Streamed
-from gpualign.io.text import Text
+from gpualign.io.text import InPieces, Source, Streamed, Text
 from gpualign.streaming.prefetch import Prefetch
 from gpualign.streaming.timeline import STEPS
 
