@@ -73,11 +73,6 @@ class PairModel:
         del values["all_fit"]
         return values
 
-    @property
-    def native(self) -> dict[str, Any]:
-        """The model for native functions."""
-        return {**asdict(self), "orientation": ORIENTATIONS.index(self.orientation), "penalties": self.penalties}
-
     @cached_property
     def penalties(self) -> NDArray[np.int32]:
         """int32 (max + 1,): penalty of each insert size."""

@@ -11,7 +11,6 @@
 #include "algo/map/slow_path/mapper.hpp"
 #include "arrays.hpp"
 #include "bindings.hpp"
-#include "map/arguments.hpp"
 #include "map/read_tie_break.hpp"
 #include "map/words.hpp"
 #include "text/record_arrays.hpp"
@@ -56,8 +55,8 @@ auto slow_path_bytes(uint32_t mates, uint32_t longest, uint32_t max_seeds, int32
 }
 
 // Returns a ChainRules.
-nb::bytes chaining_of(int32_t k, int32_t w, const Arrays& scores) {
-    const ChainRules rules = short_read_chaining(k, w, scores_of(scores));
+nb::bytes chaining_of(int32_t k, int32_t w, const nb::bytes& scores) {
+    const ChainRules rules = short_read_chaining(k, w, struct_of<AffineScores>(scores));
     return nb::bytes(reinterpret_cast<const char*>(&rules), sizeof rules);
 }
 
@@ -277,7 +276,7 @@ void bind_map_device(nb::module_& m) {
     m.def("max_variant_seeds", &max_variant_seeds, nb::arg("longest"), nb::arg("k"), nb::arg("w"),
         "Maximum number of seeds of a read and its one-substitution variants.");
     m.def("short_read_chaining", &chaining_of, nb::arg("k"), nb::arg("w"), nb::arg("scores"),
-        "How short reads are chained: a ChainRules of cuda/abi/chains.hpp.");
+        "How short reads are chained: a ChainRules of cuda/abi/chains.hpp, given an AffineScores.");
     m.def("bits_of_locus", &bits_of_locus, nb::arg("bases"),
         "Bits that name a position of a reference, 16 of them fractional.");
     m.def("pair_penalties", &pair_penalties, nb::arg("mean"), nb::arg("sd"), nb::arg("longest"),
