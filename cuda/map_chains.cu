@@ -1,11 +1,12 @@
 // Reads to alignments by chaining: the steps of algo/map/chain/steps.hpp, a kernel each. A warp chains a read; a part
-// of one, a warp or a block aligns a segment; a lane cuts and finishes a chain, and reports a read.
+// of one, a warp or a block aligns a segment; a lane plans, cuts and finishes a chain, and reports a read.
 //
 // LONG_GAPS: 1 where gaps have a second price. WIDE_LANES, WIDEST_LANES: of a block that aligns one segment.
 #include "algo/map/chain/band.hpp"
 #include "algo/map/chain/narrow.hpp"
 #include "algo/map/chain/steps.hpp"
 #include "device/block.cuh"
+#include "device/map/band_pair.cuh"
 #include "device/part_of_warp.cuh"
 #include "device/warp.cuh"
 
@@ -21,12 +22,31 @@ using namespace gpualign;
 
 namespace {
 
-// Calls step(i) for i in [from, to), each in a warp of its own, as no two of them take the same way: side by side in
-// one warp they would wait for each other.
-template <class Step> __device__ void one_lane_each(uint32_t from, uint32_t to, Step&& step) {
-    if (Warp().lane() != 0) return;
-    for (uint32_t i = from + warp_number(); i < to; i += gridDim.x * blockDim.x / Warp::kLanes) step(i);
+// Calls step(i) for i in [from, to), each in a lane of its own: of a warp of its own if there are few, and for long
+// reads, as no two of them take the same way: side by side in one warp they would wait for each other.
+template <class Step>
+__device__ void for_each_in_lanes(const ChainLaunch& launch, uint32_t from, uint32_t to, Step&& step) {
+    if (overflowed(launch.batch)) return;
+    const uint32_t lane = Warp().lane(), warps = gridDim.x * blockDim.x / Warp::kLanes,
+                   most = launch.batch.rules.min_anchors == 1 ? Warp::kLanes : 1,
+                   lanes = max(1u, min((to - from) / warps, most));
+    for (uint32_t i = from + warp_number() * lanes + lane; lane < lanes && i < to; i += warps * lanes) step(i);
 }
+
+// The same for the chains that are not finished.
+template <class Step> __device__ void for_each_chain(const ChainLaunch& launch, Step&& step) {
+    for_each_in_lanes(launch, *launch.done, *launch.batch.chains.used, step);
+}
+
+// The tasks that no earlier round has finished.
+struct Tasks {
+    __device__ explicit Tasks(const ChainLaunch& launch)
+        : items(launch.batch.tasks[launch.round].items + launch.done[1 + launch.round]),
+          count(*launch.batch.tasks[launch.round].used - launch.done[1 + launch.round]) {}
+
+    BandTask* items;
+    uint32_t count;
+};
 
 // Segments in a band of so many diagonals, several in a warp, which is as many lanes as a ring of them takes; those
 // that have a better alignment elsewhere are left to the next passes.
@@ -40,8 +60,8 @@ template <int32_t Band> __device__ void align_narrow(const ChainLaunch& launch) 
     const Warp warp;
     if (warp.sync_any(overflowed(launch.batch))) return;  // other warps take as well: lanes leave together
     const Part part;
-    const Arena<BandTask>& tasks = launch.batch.tasks[launch.round];
-    const uint32_t count = *tasks.used, number = warp.lane() / Part::kLanes;
+    const Tasks tasks(launch);
+    const uint32_t count = tasks.count, number = warp.lane() / Part::kLanes;
     const TargetText text{launch.target};
     uint8_t* const memory =
         launch.workspace + warp_number() * launch.workspace_bytes + number * (launch.workspace_bytes / kParts);
@@ -86,58 +106,56 @@ struct Turns {
     uint32_t width, count;
 };
 
-// Small intervals, as many at a time as a warp has parts; those of equally many steps together.
+// Small intervals, two for each part of a warp; those of one band and of equally many rows together.
 template <uint32_t Lanes> __device__ void align_in_parts_of(const ChainLaunch& launch) {
     using Part = PartOfWarp<Lanes>;
-    using Aligner = BandAligner<LONG_GAPS != 0, false, Part, TargetText>;
-    using Layout = typename Aligner::Layout;
+    using Pair = BandPair<Part, TargetText>;
     constexpr uint32_t kParts = Warp::kLanes / Lanes;
-    constexpr int32_t kRows = 248, kBand = 96;
-    constexpr uint64_t kTrace = 14 << 10, kBytes = 16 << 10, kCodes = (Layout::code_bytes(kRows, kBand) + 15) / 16 * 16;
-    __shared__ BandCell rows[4 * kParts][kBand];
-    __shared__ uint8_t codes[4 * kParts][kCodes];
+    __shared__ typename Pair::Memory memory[4 * kParts];
     const Warp warp;
     if (warp.sync_any(overflowed(launch.batch))) return;  // other warps take as well: lanes leave together
+    if (!Pair::fits(launch.batch.rules.scores)) return;
     const Part part;
-    const Arena<BandTask>& tasks = launch.batch.tasks[launch.round];
-    const uint32_t count = *tasks.used, number = warp.lane() / Lanes;
-    const Turns turns(count, gridDim.x * blockDim.x / Warp::kLanes, kParts, Warp::kLanes);
+    const Tasks tasks(launch);
+    const uint32_t count = tasks.count, number = warp.lane() / Lanes;
+    const Turns turns(count, gridDim.x * blockDim.x / Warp::kLanes, 2 * kParts, Warp::kLanes);
     const TargetText text{launch.target};
-    BandWorkspace workspace;
-    workspace.row = rows[threadIdx.x / Lanes];
-    workspace.trace = reinterpret_cast<uint32_t*>(launch.workspace + (warp_number() * kParts + number) * kBytes);
-    workspace.operations = workspace.trace + kTrace / 4;
-    workspace.codes = codes[threadIdx.x / Lanes];
+    uint8_t* const workspace = launch.workspace + (warp_number() * kParts + number) * Pair::kBytes;
+    Pair aligner(part, launch.batch.rules.scores, text, memory[threadIdx.x / Lanes], workspace);
     for (uint32_t turn = warp.take_together(launch.next, 1); turn < turns.count;
         turn = warp.take_together(launch.next, 1)) {
         const uint32_t mine = turns.task(turn, warp.lane());
-        uint32_t steps = ~0u;
-        if (mine < count && !tasks.items[mine].operations) {
-            const BandTask& task = tasks.items[mine];
-            const uint64_t needed =
-                task.rows <= kRows && task.band <= kBand ? Layout::steps(task.rows, task.band) : kTrace;
-            if (needed * Lanes <= kTrace) steps = uint32_t(needed);
-        }
-        uint32_t rank = 0;  // by steps
+        uint32_t key = ~0u;
+        if (mine < count && !tasks.items[mine].operations && Pair::fits(tasks.items[mine]))
+            key = uint32_t(tasks.items[mine].band) << 16 | uint32_t(tasks.items[mine].rows) << 8 | warp.lane();
+        uint32_t before = 0, of_pair = 0;  // tasks of the band with smaller keys, and the number of the pair
         for (uint32_t other = 0; other < turns.width; other++) {
-            const uint32_t of_other = warp.from(steps, other);
-            rank += of_other < steps || (of_other == steps && other < warp.lane());
+            const uint32_t of_other = warp.from(key, other);
+            before += of_other < key && of_other >> 16 == key >> 16;
         }
-        const uint32_t fit = count_bits(warp.ballot(steps != ~0u));
-        for (uint32_t done = 0; done < fit; done += kParts) {
-            uint32_t own = 0;  // the bit of its lane
-            for (uint32_t p = 0; p < kParts; p++) {
-                const uint32_t taken = warp.ballot(rank == done + p && steps != ~0u);
-                if (p == number) own = taken;
+        const uint32_t firsts = warp.ballot(key != ~0u && before % 2 == 0);
+        for (uint32_t other = 0; other < turns.width; other++)
+            of_pair += warp.from(key, other) < key && (firsts >> other & 1);
+        if (before % 2) of_pair--;
+        for (uint32_t done = 0; done < count_bits(firsts); done += kParts) {
+            uint32_t own[2] = {0, 0};  // the bits of their lanes
+            GPUALIGN_UNROLL
+            for (uint32_t p = 0; p < 2 * kParts; p++) {
+                const uint32_t taken = warp.ballot(key != ~0u && of_pair == done + p / 2 && before % 2 == p % 2);
+                if (p / 2 == number) own[p % 2] = taken;
             }
-            BandTask& task = tasks.items[own ? turns.task(turn, first_lane(own)) : 0];
-            BandTask aligned = task;
-            if (!own) aligned.rows = aligned.band = 0;
-            Aligner aligner(part, launch.batch.rules.scores, text, aligned, workspace);
-            aligner.load(query_of(launch.batch, aligned.read));
-            const BandEnd end = aligner.sweep(warp_max(aligner.steps()));
+            BandTask* const pair[2] = {tasks.items + (own[0] ? turns.task(turn, first_lane(own[0])) : 0),
+                tasks.items + (own[1] ? turns.task(turn, first_lane(own[1])) : 0)};
+            GPUALIGN_UNROLL
+            for (int32_t n = 0; n < 2; n++)
+                aligner.load(n, own[n] != 0, *pair[n], query_of(launch.batch, pair[n]->read));
             warp.sync();
-            if (own && part.lane() == 0) aligner.finish(OneLane(), end, launch.batch.cigars, task);
+            aligner.sweep(warp_max(aligner.steps()));
+            const BandEnd first = aligner.end(0), second = aligner.end(1);
+            warp.sync();
+            const uint32_t n = part.lane();
+            if (n < 2 && (n ? aligner.has(1) : aligner.has(0)))
+                aligner.finish(n, n ? second : first, launch.batch.cigars, *(n ? pair[1] : pair[0]));
             warp.sync();
         }
     }
@@ -148,8 +166,8 @@ template <class Group, class Next, class Align>
 __device__ void for_each_of_class(
     const Group& group, const ChainLaunch& launch, uint32_t groups, Next&& next, Align&& align) {
     using OnWarp = BandLayout<Warp::kLanes, false>;
-    const Arena<BandTask>& tasks = launch.batch.tasks[launch.round];
-    const uint32_t count = *tasks.used;
+    const Tasks tasks(launch);
+    const uint32_t count = tasks.count;
     const Turns turns(count, groups, 1, Warp::kLanes);
     for (uint32_t turn = next(); turn < turns.count; turn = next()) {
         const uint32_t mine = turns.task(turn, Warp().lane());
@@ -238,22 +256,29 @@ extern "C" __global__ void __launch_bounds__(WIDEST_LANES) align_widest(const __
     align_by_block<WIDEST_LANES>(launch);
 }
 
+extern "C" __global__ void plan_chains(const __grid_constant__ ChainLaunch launch) {
+    const TargetText text{launch.target};
+    for_each_chain(launch, [&](uint32_t c) { plan_segments(OneLane(), launch.batch, text, c); });
+}
+
+extern "C" __global__ void plan_ends(const __grid_constant__ ChainLaunch launch) {
+    const TargetText text{launch.target};
+    for_each_in_lanes(launch, 2 * *launch.done, 2 * *launch.batch.chains.used,
+        [&](uint32_t end) { plan_chain_end(launch.batch, text, end); });
+}
+
 extern "C" __global__ void cut_chains(const __grid_constant__ ChainLaunch launch) {
-    if (overflowed(launch.batch)) return;
-    one_lane_each(*launch.done_chains, *launch.batch.chains.used, [&](uint32_t c) { cut_chain(launch.batch, c); });
+    for_each_chain(launch, [&](uint32_t c) { cut_chain(launch.batch, c); });
 }
 
 extern "C" __global__ void finish_chains(const __grid_constant__ ChainLaunch launch) {
-    if (overflowed(launch.batch)) return;
     const TargetText text{launch.target};
-    one_lane_each(
-        *launch.done_chains, *launch.batch.chains.used, [&](uint32_t c) { finish_chain(launch.batch, text, c); });
+    for_each_chain(launch, [&](uint32_t c) { finish_chain(launch.batch, text, c); });
 }
 
 extern "C" __global__ void report_reads(const __grid_constant__ ChainLaunch launch) {
-    if (overflowed(launch.batch)) return;
     const TargetText text{launch.target};
-    one_lane_each(0, launch.batch.reads, [&](uint32_t r) {
+    for_each_in_lanes(launch, 0, launch.batch.reads, [&](uint32_t r) {
         report_read(OneLane(), launch.batch, text, r);
         write_outputs(launch.batch, text, r);
     });

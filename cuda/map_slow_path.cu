@@ -57,13 +57,23 @@ KERNEL(chain_slow) {
     for_each_part(launch, launch.mates, [](Mapper& mapper, uint32_t mate) { mapper.chain(int(mate)); });
 }
 
-KERNEL(plan_slow) {
-    for_each_part(launch, launch.mates, [](Mapper& mapper, uint32_t mate) { mapper.plan(int(mate)); });
+KERNEL(select_slow) {
+    for_each_part(launch, launch.mates, [](Mapper& mapper, uint32_t mate) { mapper.select(int(mate)); });
 }
 
 KERNEL(rank_slow) {
     for_each_part(launch, launch.mates, [](Mapper& mapper, uint32_t mate) { mapper.rank(int(mate)); });
-    if (blockIdx.x == 0 && threadIdx.x == 0) *launch.done_chains = *launch.chains[0].chains.used;
+    if (blockIdx.x || threadIdx.x) return;
+    launch.done[0] = *launch.chains[0].chains.used;
+    for (int round = 0; round < 2; round++) launch.done[1 + round] = *launch.chains[0].tasks[round].used;
+}
+
+KERNEL(rescue_slow) {
+    for_each_part(launch, 1, [](Mapper& mapper, uint32_t) { mapper.rescue(); });
+}
+
+KERNEL(clip_slow) {
+    for_each_part(launch, 1, [](Mapper& mapper, uint32_t) { mapper.rescue_clipped(); });
 }
 
 KERNEL(choose_slow) {

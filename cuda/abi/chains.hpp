@@ -184,7 +184,7 @@ struct ChainLaunch {
     uint64_t workspace_bytes;
     uint64_t min_bytes, max_bytes;  // a warp takes DP matrices of more than min_bytes and at most max_bytes
     uint32_t* next;  // next read or task to take
-    const uint32_t* done_chains;  // chains that are finished
+    const uint32_t* done;  // how many chains are finished, and how many tasks of either array
     int64_t round;  // index into ChainBatch::tasks
 };
 

@@ -19,7 +19,7 @@ struct SlowPathLaunch {
     uint64_t band_bytes;  // workspace for one banded DP matrix, per group
     uint64_t max_band_bytes;  // the host maps reads that need more
     uint32_t* next;  // work counter of the groups
-    uint32_t* done_chains;  // chains reported by an earlier round
+    uint32_t* done;  // ChainLaunch::done of an earlier round
     uint32_t* wanted_loci;  // maximum loci of a read; if they exceed the space, the host repeats the batch
     uint32_t* wanted_hits;  // maximum hits of a read at once, likewise
     uint32_t* wanted_band;  // maximum bytes of a DP matrix, likewise, in units of 1 << kWantedBandBits

@@ -146,7 +146,7 @@ ALIGN_PASSES = (
 )
 #: passes of short reads, whose matrices are mostly ends of chains in repeats
 SHORT_PASSES = (
-    AlignPass("align_in_parts", 0, _SMALL, 4 * (16 << 10), 1, 24.0),
+    AlignPass("align_in_parts", 0, _SMALL, 4 * (28 << 10), 1, 24.0),
     AlignPass("align_segments", 0, _MIDDLE, _MIDDLE, 1, 16.0),
     *ALIGN_PASSES[4:],
 )

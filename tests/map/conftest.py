@@ -178,6 +178,8 @@ def use(monkeypatch: pytest.MonkeyPatch) -> Callable[[FakeDriver], FakeDriver]:
     def install(driver: FakeDriver) -> FakeDriver:
         chains = (
             "chain_reads",
+            "plan_chains",
+            "plan_ends",
             "cut_chains",
             "finish_chains",
             *(step.kernel for step in tuning.ALIGN_PASSES + tuning.SHORT_PASSES),

@@ -146,7 +146,13 @@ def libraries(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ctypes.CDLL
 
 @pytest.fixture
 def kernels(libraries: dict[str, ctypes.CDLL], use: Callable[[FakeDriver], FakeDriver]) -> Kernels:
-    of_chains = ("cut_chains", "finish_chains", *(step.kernel for step in tuning.SHORT_PASSES if step.warps == 1))
+    of_chains = (
+        "plan_chains",
+        "plan_ends",
+        "cut_chains",
+        "finish_chains",
+        *(step.kernel for step in tuning.SHORT_PASSES if step.warps == 1),
+    )
     modules = {"map": KERNELS, "map_slow_path": SLOW_PATH_KERNELS, "map_chains": of_chains}
     lanes = {name: Emulated(libraries[module], name) for module, names in modules.items() for name in names}
     for name in ("choose_loci", "report_loci"):  # a lane for each item

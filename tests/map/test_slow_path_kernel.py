@@ -35,7 +35,13 @@ def libraries(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ctypes.CDLL
 
 @pytest.fixture
 def kernels(libraries: dict[str, ctypes.CDLL], use: Callable[[FakeDriver], FakeDriver]) -> dict[str, Emulated]:
-    of_chains = ("cut_chains", "finish_chains", *(step.kernel for step in tuning.SHORT_PASSES if step.warps == 1))
+    of_chains = (
+        "plan_chains",
+        "plan_ends",
+        "cut_chains",
+        "finish_chains",
+        *(step.kernel for step in tuning.SHORT_PASSES if step.warps == 1),
+    )
     kernels = {name: Emulated(libraries["map_slow_path"], name) for name in KERNELS}
     kernels |= {name: Emulated(libraries["map_chains"], name) for name in of_chains}
     lanes = {"choose_loci", "report_loci"}  # a lane for each item

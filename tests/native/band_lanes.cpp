@@ -13,6 +13,9 @@
 #include "algo/map/chain/band.hpp"
 #include "algo/map/chain/narrow.hpp"
 #include "fibers.hpp"
+#include "pairwise_emulated.hpp"
+// after what it needs
+#include "device/map/band_pair.cuh"
 
 namespace {
 
@@ -132,7 +135,7 @@ template <bool Ring, uint32_t Count> Result on_lanes(Case it) {
 }
 
 // Row by row.
-Result expected(const Case& it) {
+template <bool LongGaps = true> Result expected(const Case& it) {
     const BandTask& task = it.task;
     const AffineScores& s = it.batch.rules.scores;
     constexpr int32_t kLowest = -(1 << 29);
@@ -157,7 +160,7 @@ Result expected(const Case& it) {
             const uint8_t met = task.swapped ? query.code(int32_t(at), task.reverse) : it.text.code(at);
             return met == base && base < kNoBase ? s.match : -s.mismatch;
         };
-        affine_row<true>(substitution, task.band, costs, task.begin_pin < 0 ? -s.clip_penalty : kLowest, kLowest,
+        affine_row<LongGaps>(substitution, task.band, costs, task.begin_pin < 0 ? -s.clip_penalty : kLowest, kLowest,
             best.data(), insertion.data(), [&](int32_t b, int32_t value, int32_t from) {
                 trace.push_back(uint8_t(from));
                 const bool last = i == task.rows - 1;
@@ -194,11 +197,11 @@ Result expected(const Case& it) {
 }
 
 // A read with errors of a stretch of a random text of few bases, so that there are ties.
-Case random_case(std::mt19937& random) {
+Case random_case(std::mt19937& random, bool ambiguous = true) {
     const auto upto = [&](int n) { return int(random() % uint32_t(n)); };
     Case it;
     const int bases = 2 + upto(3);
-    for (int i = 0; i < 600; i++) it.text.codes.push_back(uint8_t(upto(50) ? upto(bases) : kNoBase));
+    for (int i = 0; i < 600; i++) it.text.codes.push_back(uint8_t(!ambiguous || upto(50) ? upto(bases) : kNoBase));
     std::vector<uint8_t> read;
     const int rows = 1 + upto(upto(4) ? 60 : 250), first = 60 + upto(100), errors = upto(25);
     int at = first;
@@ -234,7 +237,7 @@ Case random_case(std::mt19937& random) {
 }
 
 struct Counts {
-    int same = 0, narrow = 0, shown = 0;
+    int same = 0, narrow = 0, shown = 0, paired = 0;
 };
 
 void check(Counts& counts, const char* name, const Result& found, const Result& expected) {
@@ -245,6 +248,70 @@ void check(Counts& counts, const char* name, const Result& found, const Result& 
     std::cout << " instead of";
     for (const int64_t x : expected) std::cout << " " << x;
     std::cout << "\n";
+}
+
+// Tasks of one read and one band, the second one or none.
+Case* pair_of[2];
+
+void one_lane_of_pair() {
+    using Group = Lanes<8>;
+    using Pair = BandPair<Group, Text>;
+    static Pair::Memory memory;
+    static std::vector<uint8_t> workspace(Pair::kBytes);
+    const Group group;
+    const Case& first = *pair_of[0];
+    Pair pair(group, first.batch.rules.scores, first.text, memory, workspace.data());
+    for (int32_t n = 0; n < 2; n++)
+        pair.load(n, pair_of[n], pair_of[n] ? pair_of[n]->task : first.task, query_of(first.batch, 0));
+    group.sync();
+    pair.sweep(pair.steps() + 100);  // as of a longer pair on other lanes of the warp
+    const BandEnd ends[2] = {pair.end(0), pair.end(1)};
+    group.sync();
+    const uint32_t n = group.lane();
+    if (n < 2 && pair.has(int32_t(n))) pair.finish(n, ends[n], pair_of[n]->batch.cigars, pair_of[n]->task);
+    group.sync();
+}
+
+void check_pair(Counts& counts, std::mt19937& random) {
+    const auto upto = [&](int n) { return int(random() % uint32_t(n)); };
+    Case cases[2] = {random_case(random, false), {}};
+    cases[0].batch.rules.scores = {1 + upto(2), 1 + upto(5), upto(8), 1 + upto(2), upto(10), 0, 0};
+    cases[0].task.band = 32 + 16 * upto(5);
+    cases[0].task.rows = std::min(cases[0].task.rows, 248);
+    cases[1] = cases[0];
+    cases[1].task.rows = std::max(1, cases[1].task.rows - upto(30));
+    for (Case& it : cases) {
+        BandTask& task = it.task;
+        task.begin_pin = upto(2) ? upto(task.band) : kFreeEnd;
+        const int first = std::max(0, task.begin_pin - task.rows);  // insertions lead as far
+        task.end_pin = upto(2) ? first + upto(task.band - first) : kFreeEnd;
+    }
+    for (Case& it : cases) {
+        it.batch.words = it.words.data();
+        it.batch.not_acgt = it.not_acgt.data();
+        it.batch.offsets = it.offsets;
+        it.batch.state = &it.state;
+        it.batch.cigars = {it.cigars.data(), &it.used, it.cigars.size()};
+    }
+    const Result whole[2] = {expected<false>(cases[0]), expected<false>(cases[1])};
+    pair_of[0] = &cases[0];
+    pair_of[1] = upto(4) ? &cases[1] : nullptr;
+    for (uint32_t i = 0; i < 8; i++) {
+        turns[i] = 0;
+        fibers[i].prepare(
+            +[] {
+                one_lane_of_pair();
+                Lanes<8>().sync();
+            },
+            outside);
+    }
+    running = 0;
+    fibers[0].run(outside);
+    for (int n = 0; n < 2; n++) {
+        if (!pair_of[n] || !cases[n].task.operations) continue;  // some columns are no base
+        counts.paired++;
+        check(counts, n ? "second of a pair" : "first of a pair", result_of(cases[n], cases[n].task), whole[n]);
+    }
 }
 
 }  // namespace
@@ -277,6 +344,7 @@ int main(int, char** arguments) {
             if (result != whole) check(counts, "in a narrower band", result, whole);
         }
     }
-    std::cout << counts.same << " alike of " << 3 * cases + counts.narrow << ", " << counts.shown
-              << " in a narrower band\n";
+    for (int i = 0; i < cases; i++) check_pair(counts, random);
+    std::cout << counts.same << " alike of " << 3 * cases + counts.narrow + counts.paired << ", " << counts.paired
+              << " in pairs, " << counts.shown << " in a narrower band\n";
 }

@@ -67,13 +67,13 @@ nb::list chains_of_anchors(const ReferenceArrays& reference, Input<uint8_t> reve
             make_anchor(reverse.data()[i] != 0, reference_positions.data()[i], query_positions.data()[i]);
     std::sort(nodes.anchors, nodes.anchors + n);
     std::vector<AnchorChain> capacity(n);
-    uint32_t used = 0, *order = nullptr;
-    AnchorChain* chains = nullptr;
-    const uint32_t found = find_chains(OneLane(), struct_of<ChainRules>(rules), ReferenceText(view), nodes, n, 0,
-        Arena<AnchorChain>{capacity.data(), &used, n}, chains, order);
+    uint32_t used = 0;
+    const FoundChains found = find_chains(OneLane(), struct_of<ChainRules>(rules), ReferenceText(view), nodes, n, 0,
+        Arena<AnchorChain>{capacity.data(), &used, n});
+    const uint32_t* const order = order_chains(OneLane(), nodes, n, 0, found.count);
     nb::list out;
-    for (uint32_t c = 0; c < found; c++) {
-        const AnchorChain& chain = chains[order[c]];
+    for (uint32_t c = 0; c < found.count; c++) {
+        const AnchorChain& chain = capacity[found.first + order[c]];
         nb::list points;
         for (uint32_t a = chain.first; a < chain.last; a++)
             points.append(nb::make_tuple(anchor_query(nodes.chained[a]), anchor_reference(nodes.chained[a])));

@@ -79,11 +79,10 @@ void align_chains(const ChainLaunch& launch) {
     for (int round = 0; round < 2 && !overflowed(batch); round++) {
         if (has_long_gaps(batch.rules.scores)) align_round<true>(launch, round);
         else align_round<false>(launch, round);
-        for (uint32_t c = *launch.done_chains; round == 0 && !overflowed(batch) && c < *batch.chains.used; c++)
+        for (uint32_t c = *launch.done; round == 0 && !overflowed(batch) && c < *batch.chains.used; c++)
             cut_chain(batch, c);
     }
-    for (uint32_t c = *launch.done_chains; !overflowed(batch) && c < *batch.chains.used; c++)
-        finish_chain(batch, text, c);
+    for (uint32_t c = *launch.done; !overflowed(batch) && c < *batch.chains.used; c++) finish_chain(batch, text, c);
 }
 
 void map_chains_scalar(const nb::bytes& given) {
@@ -122,15 +121,21 @@ template <bool LongGaps> void map_slow(SlowPathLaunch launch) {
         const ChainBatch& chains = launch.chains[launch.round];
         each_mate([](Mapper& mapper, int mate) { mapper.seed(mate); });
         each_mate([](Mapper& mapper, int mate) { mapper.chain(mate); });
-        each_mate([](Mapper& mapper, int mate) { mapper.plan(mate); });
+        each_mate([](Mapper& mapper, int mate) { mapper.select(mate); });
+        for (uint32_t c = *launch.done; !overflowed(chains) && c < *chains.chains.used; c++)
+            plan_segments(lane, chains, TargetText{launch.batch.target}, c);
+        for (uint32_t end = 2 * *launch.done; !overflowed(chains) && end < 2 * *chains.chains.used; end++)
+            plan_chain_end(chains, TargetText{launch.batch.target}, end);
         ChainLaunch aligned{};
         aligned.target = launch.batch.target;
         aligned.batch = chains;
-        aligned.done_chains = launch.done_chains;
+        aligned.done = launch.done;
         align_chains(aligned);
         each_mate([](Mapper& mapper, int mate) { mapper.rank(mate); });
-        *launch.done_chains = *chains.chains.used;
+        *launch.done = *chains.chains.used;
     }
+    each([](Mapper& mapper) { mapper.rescue(); });
+    each([](Mapper& mapper) { mapper.rescue_clipped(); });
     each([](Mapper& mapper) { mapper.choose(); });
     each([](Mapper& mapper) { mapper.write(0, 1); });
     each([](Mapper& mapper) { mapper.end(); });

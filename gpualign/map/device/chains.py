@@ -40,8 +40,10 @@ _ARENAS = (*(name for name in _ARENA_ITEMS if name != "tasks"), "tasks", "tasks"
 #: work counters, from which warps take the next item: one per pass of each round
 ALIGN_COUNTERS = 2 * len(tuning.ALIGN_PASSES)
 ARENA_COUNTERS = len(_ARENAS)
-#: counters of a batch: arenas, the next read to chain, passes, and chains done by earlier rounds
-COUNTERS = ARENA_COUNTERS + 1 + ALIGN_COUNTERS + 1
+#: chains and tasks done by earlier rounds
+DONE_COUNTERS = 3
+#: counters of a batch: arenas, the next read to chain, passes, and what is done
+COUNTERS = ARENA_COUNTERS + 1 + ALIGN_COUNTERS + DONE_COUNTERS
 Array = Callable[[str, int], int]
 
 
@@ -159,6 +161,11 @@ class ChainSteps:
         self.align(slot, launch, int(launch["next"]) + 4, tuning.ALIGN_PASSES)
         self._run(slot, "report_reads", launch, self._blocks)
 
+    def plan(self, slot: Slot, launch: np.void) -> None:
+        """Launch the planning of chosen chains of short reads."""
+        self._run(slot, "plan_chains", launch, self._blocks)
+        self._run(slot, "plan_ends", launch, self._blocks)
+
     def align(
         self, slot: Slot, launch: np.void, counter: int, passes: Sequence[tuning.AlignPass], largest: int = 1 << 62
     ) -> None:
@@ -208,8 +215,8 @@ def slot_array(slot: Slot) -> Array:
 
 def chain_launch(target: np.void, batch: np.void, counters: int) -> np.void:
     """``ChainLaunch`` of cuda/abi/chains.hpp; ``counters`` is the address of uint32 (COUNTERS,)."""
-    next_items, done = counters + 4 * ARENA_COUNTERS, counters + 4 * (COUNTERS - 1)
-    return filled("ChainLaunch", target=target, batch=batch, next=next_items, done_chains=done)
+    next_items, done = counters + 4 * ARENA_COUNTERS, counters + 4 * (COUNTERS - DONE_COUNTERS)
+    return filled("ChainLaunch", target=target, batch=batch, next=next_items, done=done)
 
 
 #: arenas that are copied back

@@ -219,6 +219,7 @@ class MapKernel:
                     function = self.device.function("map_slow_path", kernel, defines)
                     slot.launch(function, blocks, 32 * block_warps, own)
                 else:
+                    self._steps.plan(slot, own)
                     self._steps.align(slot, own, int(own["next"]), tuning.SHORT_PASSES, sizes.of_chain)
 
     def collect(self, slot: Slot, item: MapBatch) -> MapBatch:

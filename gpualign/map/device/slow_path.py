@@ -21,6 +21,7 @@ from gpualign.map.device.chains import (
     ALIGN_COUNTERS,
     ARENA_COUNTERS,
     COUNTERS,
+    DONE_COUNTERS,
     ArenaItems,
     ArenaSizes,
     Array,
@@ -58,16 +59,18 @@ _MATE_WINDOWS = 32
 #: capacity for loci of a read besides those of its seeds
 _MORE_LOCI = 256
 #: kernels before the alignment of chains
-_CHAINING = ("seed_slow", "chain_slow", "plan_slow")
+_CHAINING = ("seed_slow", "chain_slow", "select_slow")
+#: kernels after it
+_CHOOSING = ("rescue_slow", "clip_slow", "choose_slow", "write_slow", "end_slow")
 #: kernels in launch order; those from the second to rank_slow run twice
-KERNELS = ("find_slow", *_CHAINING, "rank_slow", "choose_slow", "write_slow", "end_slow")
+KERNELS = ("find_slow", *_CHAINING, "rank_slow", *_CHOOSING)
 #: counters of a launch, after those of the arenas: work counters of its steps and of aligned chains, and others
 _STEP_COUNTERS = ARENA_COUNTERS
 _ALIGN_COUNTERS = _STEP_COUNTERS + 2 * len(KERNELS)
-_DONE, _WANTED_LOCI, _WANTED_HITS, _WANTED_BAND, _WANTED_TEMPLATES = (
+_WANTED_LOCI, _WANTED_HITS, _WANTED_BAND, _WANTED_TEMPLATES, _DONE = (
     _ALIGN_COUNTERS + 2 * ALIGN_COUNTERS + i for i in range(5)
 )
-_LAUNCH_COUNTERS = _WANTED_TEMPLATES + 1
+_LAUNCH_COUNTERS = _DONE + DONE_COUNTERS
 
 
 @dataclass(frozen=True)
@@ -209,7 +212,7 @@ class SlowPath:
                 band_bytes=sizes.band,
                 max_band_bytes=capacity.band_limit,
                 next=own + 4 * _STEP_COUNTERS,
-                done_chains=own + 4 * _DONE,
+                done=own + 4 * _DONE,
                 wanted_loci=own + 4 * _WANTED_LOCI,
                 wanted_hits=own + 4 * _WANTED_HITS,
                 wanted_band=own + 4 * _WANTED_BAND,
@@ -240,11 +243,10 @@ class SlowPath:
             launch["round"] = number
             yield from map(step, _CHAINING)
             align = first + 4 * (_ALIGN_COUNTERS - _STEP_COUNTERS + number * ALIGN_COUNTERS)
-            target, done = launch["batch"]["target"], launch["done_chains"]
-            yield "", filled("ChainLaunch", target=target, batch=launch["chains"][number], next=align, done_chains=done)
+            target, done = launch["batch"]["target"], launch["done"]
+            yield "", filled("ChainLaunch", target=target, batch=launch["chains"][number], next=align, done=done)
             yield step("rank_slow")
-        for kernel in KERNELS[-3:]:
-            yield step(kernel)
+        yield from map(step, _CHOOSING)
 
     @staticmethod
     def beyond(counters: NDArray[np.uint32], capacity: Capacity) -> float:

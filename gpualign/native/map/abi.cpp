@@ -22,7 +22,7 @@ std::vector<AbiStruct> chains_abi() {
             words, not_acgt, state, hashes, seeds, anchors, candidates, chains, points, tasks, runs, cigars, alignments,
             ranked, outputs, output_cigars),
         GPUALIGN_STRUCT(
-            ChainLaunch, target, batch, workspace, workspace_bytes, min_bytes, max_bytes, next, done_chains, round)};
+            ChainLaunch, target, batch, workspace, workspace_bytes, min_bytes, max_bytes, next, done, round)};
 }
 
 std::vector<AbiStruct> map_abi() {
@@ -38,7 +38,7 @@ std::vector<AbiStruct> map_abi() {
             overflow_records, workspace, state, counters, next_overflow, slow_templates, slow_count, template_count,
             overflow_count, workspace_hits, workspace_loci, workspace_band, read_count),
         GPUALIGN_STRUCT(SlowPathLaunch, batch, chains, long_chains, states, statuses, workspace, state_bytes,
-            workspace_bytes, band_bytes, max_band_bytes, next, done_chains, wanted_loci, wanted_hits, wanted_band,
+            workspace_bytes, band_bytes, max_band_bytes, next, done, wanted_loci, wanted_hits, wanted_band,
             wanted_templates, first, templates, round, longest, max_hits, max_loci, hit_limit, mates, full, max_seeds)};
 }
 

@@ -93,6 +93,52 @@ struct BandAlignment {
     uint32_t operations;
 };
 
+// Follows the best alignment of a task from its end by the cells' traceback bytes from(row, diagonal).
+template <class Group, class From>
+GPUALIGN_HOST_DEVICE BandAlignment trace_band(const Group& group, const AffineScores& scores, const BandTask& task,
+    const BandEnd& end, From&& from, uint32_t* operations) {
+    CigarFromEnd<Group> cigar(group, operations);
+    const int32_t clip_end = task.rows - 1 - end.row;
+    cigar.push(kCigarS, uint32_t(clip_end));
+    int row = end.row, diagonal = end.diagonal;
+    const auto matches = [&](int i, int b) {
+        int paired = 0;
+        while (true) {
+            const int at = i - paired - int(group.lane());
+            const uint32_t others = group.ballot(at < 0 || (from(at, b) & kFromMask) != kFromDiagonal);
+            if (others) return paired + int(first_lane(others));
+            paired += int(Group::kLanes);
+        }
+    };
+    affine_traceback(from, matches, row, diagonal, [&](char op, uint32_t n) {
+        cigar.push(op == 'M' ? kCigarM : (op == 'I') != bool(task.swapped) ? kCigarI : kCigarD, n);
+    });
+    if (task.begin_pin >= 0) {
+        cigar.push(task.swapped ? kCigarI : kCigarD, uint32_t(diagonal - task.begin_pin));
+        diagonal = task.begin_pin;
+    }
+    cigar.push(kCigarS, uint32_t(row));
+    const uint32_t count = cigar.flush();
+    group.sync();
+    return {task.diagonal + row + diagonal,
+        end.value + (clip_end ? scores.clip_penalty : 0) + (row ? scores.clip_penalty : 0), count};
+}
+
+// Adds the CIGAR of an alignment to `cigars`, and completes its task.
+template <class Group>
+GPUALIGN_HOST_DEVICE void finish_band(const Group& group, const BandAlignment& found, const uint32_t* operations,
+    const Arena<uint32_t>& cigars, BandTask& task) {
+    const uint32_t count = found.operations;
+    const uint32_t at = group.from(group.lane() == 0 ? take(cigars, count) : 0u, 0);
+    if (at != kNoItem)
+        for (uint32_t o = group.lane(); o < count; o += Group::kLanes) cigars.items[at + o] = operations[count - 1 - o];
+    if (group.lane() != 0) return;
+    task.cigar = at;
+    task.operations = count;
+    task.begin = found.begin;
+    task.score = found.score;
+}
+
 template <bool LongGaps, bool Ring, class Group, class Text> class BandAligner {
 public:
     using Layout = BandLayout<Group::kLanes, Ring>;
@@ -147,52 +193,15 @@ public:
         return task_.end_pin >= 0 ? pinned : best;
     }
 
-    // Follows the best alignment from its end; `group` is one lane or all lanes.
+    // Follow the best alignment from its end, and finish the task with it; `group` is one lane or all lanes.
     template <class Finisher>
     GPUALIGN_HOST_DEVICE BandAlignment trace(const Finisher& group, const BandEnd& end) const {
-        CigarFromEnd<Finisher> cigar(group, memory_.operations);
-        const int32_t clip_end = task_.rows - 1 - end.row;
-        cigar.push(kCigarS, uint32_t(clip_end));
-        int row = end.row, diagonal = end.diagonal;
-        const auto from = [&](int i, int b) { return this->from(i, b); };
-        const auto matches = [&](int i, int b) {
-            int paired = 0;
-            while (true) {
-                const int at = i - paired - int(group.lane());
-                const uint32_t others = group.ballot(at < 0 || (from(at, b) & kFromMask) != kFromDiagonal);
-                if (others) return paired + int(first_lane(others));
-                paired += int(Finisher::kLanes);
-            }
-        };
-        affine_traceback(from, matches, row, diagonal, [&](char op, uint32_t n) {
-            cigar.push(op == 'M' ? kCigarM : (op == 'I') != bool(task_.swapped) ? kCigarI : kCigarD, n);
-        });
-        if (task_.begin_pin >= 0) {
-            cigar.push(task_.swapped ? kCigarI : kCigarD, uint32_t(diagonal - task_.begin_pin));
-            diagonal = task_.begin_pin;
-        }
-        cigar.push(kCigarS, uint32_t(row));
-        const uint32_t count = cigar.flush();
-        group.sync();
-        return {task_.diagonal + row + diagonal,
-            end.value + (clip_end ? scores_.clip_penalty : 0) + (row ? scores_.clip_penalty : 0), count};
+        return trace_band(group, scores_, task_, end, [&](int i, int b) { return from(i, b); }, memory_.operations);
     }
-
-    // Adds the CIGAR of the best alignment to `cigars`, and writes the result.
     template <class Finisher>
     GPUALIGN_HOST_DEVICE void finish(
         const Finisher& group, const BandEnd& end, const Arena<uint32_t>& cigars, BandTask& result) const {
-        const BandAlignment found = trace(group, end);
-        const uint32_t count = found.operations;
-        const uint32_t at = group.from(group.lane() == 0 ? take(cigars, count) : 0u, 0);
-        if (at != kNoItem)
-            for (uint32_t o = group.lane(); o < count; o += Finisher::kLanes)
-                cigars.items[at + o] = memory_.operations[count - 1 - o];
-        if (group.lane() != 0) return;
-        result.cigar = at;
-        result.operations = count;
-        result.begin = found.begin;
-        result.score = found.score;
+        finish_band(group, trace(group, end), memory_.operations, cigars, result);
     }
 
 private:

@@ -14,31 +14,46 @@
 
 namespace gpualign {
 
-// Finds all chains of sorted anchors, best first, ties by the tie-break hash. Returns their number; `order` are their
-// indices. `space` must hold as many chains as there are chain ends.
+GPUALIGN_HD uint32_t chain_scatter(uint32_t tie_break, uint32_t anchors) {
+    return tie_break_for(tie_break, TieBreakFor::chain) & (power_of_two(anchors) - 1);
+}
+
+// The chains of a read, from this candidate of the batch's arena on.
+struct FoundChains {
+    uint32_t first, count;
+};
+
+// Finds all chains of sorted anchors. `space` must hold as many as there are chain ends.
 template <class Group, class Text>
-GPUALIGN_HOST_DEVICE uint32_t find_chains(const Group& group, const ChainRules& rules, const Text& text,
-    const ChainNodes& nodes, uint32_t n, uint32_t tie_break, const Arena<AnchorChain>& space, AnchorChain*& chains,
-    uint32_t*& order) {
-    const uint32_t scatter = tie_break_for(tie_break, TieBreakFor::chain) & (power_of_two(n) - 1);
-    const uint32_t found = ChainFinder<Group, Text>(group, rules, text, nodes, n).run(scatter, space, chains);
+GPUALIGN_HOST_DEVICE FoundChains find_chains(const Group& group, const ChainRules& rules, const Text& text,
+    const ChainNodes& nodes, uint32_t n, uint32_t tie_break, const Arena<AnchorChain>& space) {
+    AnchorChain* chains = space.items;
+    const uint32_t found =
+        ChainFinder<Group, Text>(group, rules, text, nodes, n).run(chain_scatter(tie_break, n), space, chains);
+    return {uint32_t(chains - space.items), found};
+}
+
+// Indices of the chains found, best first, ties by the tie-break hash.
+template <class Group>
+GPUALIGN_HOST_DEVICE uint32_t* order_chains(
+    const Group& group, const ChainNodes& nodes, uint32_t n, uint32_t tie_break, uint32_t found) {
     sort_many_keys(group, nodes.keys, found);
-    order = reinterpret_cast<uint32_t*>(nodes.score);  // reuses the scores
+    uint32_t* order = reinterpret_cast<uint32_t*>(nodes.score);  // reuses the scores
+    const uint32_t scatter = chain_scatter(tie_break, n);
     for (uint32_t c = group.lane(); c < found; c += Group::kLanes)
         order[c] = uint32_t(nodes.intervals[uint32_t(nodes.keys[c]) ^ scatter].begin);
     group.sync();
-    return found;
+    return order;
 }
 
-// Chooses the chains of a read to align, from its sorted anchors.
-template <class Group, class Text>
-GPUALIGN_HOST_DEVICE void chain_anchors(const Group& group, const ChainBatch& batch, const Text& text,
-    const ChainQuery& query, uint32_t r, const ChainNodes& nodes, uint32_t n, int32_t max_suboptimal) {
+// Chooses the chains of a read to align.
+template <class Group>
+GPUALIGN_HOST_DEVICE void choose_chains(const Group& group, const ChainBatch& batch, const ChainQuery& query,
+    uint32_t r, const ChainNodes& nodes, uint32_t n, const FoundChains& all, int32_t max_suboptimal) {
     ChainRead& state = batch.state[r];
-    AnchorChain* candidates;
-    uint32_t* order;
-    const uint32_t found =
-        find_chains(group, batch.rules, text, nodes, n, state.tie_break, batch.candidates, candidates, order);
+    AnchorChain* candidates = batch.candidates.items + all.first;
+    const uint32_t found = all.count;
+    uint32_t* order = order_chains(group, nodes, n, state.tie_break, found);
     cover_reads(group, batch.rules, query.length(), nodes, found, candidates);
     const uint32_t chosen = ChainChoice<Group>(group, batch.rules, max_suboptimal, nodes, order, candidates).run(found);
     const uint32_t first = group.from(group.lane() == 0 ? take(batch.chains, chosen) : 0u, 0);
@@ -62,29 +77,46 @@ GPUALIGN_HOST_DEVICE void chain_anchors(const Group& group, const ChainBatch& ba
     group.sync();
 }
 
-// Plans the DP tasks of a read's chains; if a short read has many, only of promising ones.
+// Finds and chooses the chains of a read's sorted anchors.
+template <class Group, class Text>
+GPUALIGN_HOST_DEVICE void chain_anchors(const Group& group, const ChainBatch& batch, const Text& text,
+    const ChainQuery& query, uint32_t r, const ChainNodes& nodes, uint32_t n, int32_t max_suboptimal) {
+    const FoundChains found =
+        find_chains(group, batch.rules, text, nodes, n, batch.state[r].tie_break, batch.candidates);
+    choose_chains(group, batch, query, r, nodes, n, found, max_suboptimal);
+}
+
+// Plans the DP tasks between the points of a chain; if a short read has many chains, only of promising ones.
 constexpr uint32_t kManyChains = 32;
 
 template <class Group, class Text>
+GPUALIGN_HOST_DEVICE void plan_segments(
+    const Group& group, const ChainBatch& batch, const Text& text, uint32_t number) {
+    ChosenChain& chain = batch.chains.items[number];
+    const ChainQuery query = query_of(batch, chain.read);
+    const bool is_short = batch.rules.min_anchors == 1;  // then group is one lane
+    if (is_short) find_exact(batch.rules, query, text, chain);
+    if (!is_short || batch.state[chain.read].chosen <= kManyChains || is_promising(batch.rules, chain, query, text))
+        plan_chain(group, batch, text, query, chain);
+}
+
+// Plans the alignment of a chain's left or right end, once all chains of its read have their points.
+template <class Text>
+GPUALIGN_HOST_DEVICE void plan_chain_end(const ChainBatch& batch, const Text& text, uint32_t end) {
+    ChosenChain& chain = batch.chains.items[end / 2];
+    if (!chain.points || chain.first_point == kNoItem) return;
+    const bool left = end % 2 == 0;
+    const ChainPoint& point = batch.points.items[chain.first_point + (left ? 0 : chain.points - 1)];
+    (left ? chain.left : chain.right) = plan_end(batch, text, query_of(batch, chain.read), chain, left, point);
+}
+
+// Plans all chains of a read.
+template <class Group, class Text>
 GPUALIGN_HOST_DEVICE void plan_chains(const Group& group, const ChainBatch& batch, const Text& text, uint32_t r) {
-    const ChainRead& state = batch.state[r];
-    const ChainQuery query = query_of(batch, r);
-    ChosenChain* chains = batch.chains.items + state.first_chosen;
-    const bool all = state.chosen <= kManyChains || batch.rules.min_anchors > 1;
-    for (uint32_t c = group.lane(); c < state.chosen; c += Group::kLanes) {
-        chains[c].points = all || is_promising(batch.rules, chains[c], query, text);
-        if (batch.rules.min_anchors == 1) find_exact(batch.rules, query, text, chains[c]);
-    }
-    group.sync();
-    for (uint32_t c = 0; c < state.chosen; c++)
-        if (chains[c].points) plan_chain(group, batch, text, query, chains[c]);
-    for (uint32_t end = group.lane(); end < 2 * state.chosen; end += Group::kLanes) {
-        ChosenChain& chain = chains[end / 2];
-        if (!chain.points || chain.first_point == kNoItem) continue;
-        const bool left = end % 2 == 0;
-        const ChainPoint& point = batch.points.items[chain.first_point + (left ? 0 : chain.points - 1)];
-        (left ? chain.left : chain.right) = plan_end(batch, text, query, chain, left, point);
-    }
+    const uint32_t first = batch.state[r].first_chosen, count = batch.state[r].chosen;
+    for (uint32_t c = 0; c < count; c++) plan_segments(group, batch, text, first + c);
+    for (uint32_t end = group.lane(); end < 2 * count; end += Group::kLanes)
+        plan_chain_end(batch, text, 2 * first + end);
     group.sync();
 }
 
@@ -126,6 +158,9 @@ template <class Group> GPUALIGN_HOST_DEVICE void load_read(const Group& group, c
 struct FoundAnchors {
     uint32_t first, count;
 };
+GPUALIGN_HD ChainNodes nodes_of(const ChainBatch& batch, const FoundAnchors& found) {
+    return nodes_at(batch.anchors.items + found.first, power_of_two(found.count));
+}
 
 // Finds the sorted anchors of a loaded read; called by all lanes.
 template <class Group>
@@ -156,15 +191,6 @@ GPUALIGN_HOST_DEVICE FoundAnchors find_anchors(
     return {first, n};
 }
 
-// Chains a read's anchors; called by all lanes.
-template <class Group, class Text>
-GPUALIGN_HOST_DEVICE void chain_found(const Group& group, const ChainBatch& batch, const Text& text, uint32_t r,
-    const FoundAnchors& found, int32_t max_suboptimal) {
-    if (!found.count) return;
-    const ChainNodes nodes = nodes_at(batch.anchors.items + found.first, power_of_two(found.count));
-    chain_anchors(group, batch, text, query_of(batch, r), r, nodes, found.count, max_suboptimal);
-}
-
 // Loads, chains and plans a read.
 template <class Group, class Text>
 GPUALIGN_HOST_DEVICE void chain_read(
@@ -172,7 +198,9 @@ GPUALIGN_HOST_DEVICE void chain_read(
     load_read(group, batch, r);
     if (batch.offsets[r + 1] - batch.offsets[r] < batch.min_length) return;
     const FoundAnchors found = find_anchors(group, batch, index, r, batch.rules.max_hits);
-    chain_found(group, batch, text, r, found, batch.rules.max_suboptimal);
+    if (!found.count) return;
+    const ChainNodes nodes = nodes_of(batch, found);
+    chain_anchors(group, batch, text, query_of(batch, r), r, nodes, found.count, batch.rules.max_suboptimal);
     plan_chains(group, batch, text, r);
 }
 

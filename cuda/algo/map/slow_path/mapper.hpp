@@ -1,12 +1,11 @@
 // The slow path, for reads of any length: chaining of reads that do not align end to end, or not well, and mates with
 // clipped ends. Each step takes a template, or a mate, by a group of lanes; a step ends for all templates before the
-// next one begins, and between steps 2 and 3 all chains are aligned (algo/map/chain/steps.hpp):
+// next one begins. Most steps are several kernels, as warps wait for the instructions of a larger one.
 //
 // 1. The loci of each mate by itself, and the limits for chaining.
-// 2. Chains by minimizers: anchors, chains, and the plan of their alignment, a kernel each, as warps wait for the
-// instructions of a larger one. 3. Ranking of their alignments; then both steps again with all k-mers, for mates that
-// still need it.
-// 4. Both mates together: mate rescue, and the choice of loci.
+// 2. Chains by minimizers: anchors, all chains, those to align. Then all of them are aligned (chain/steps.hpp).
+// 3. Ranking of their alignments; then both steps again with all k-mers, for mates that still need it.
+// 4. Both mates together: mate rescue, with clipped ends as well, and the choice of loci.
 // 5. Records.
 #pragma once
 #include "algo/map/read_through.hpp"
@@ -96,11 +95,19 @@ public:
     }
     GPUALIGN_HOST_DEVICE void chain(int mate) {
         if (!wants_chains(mate)) return;
-        const MateState& state = of_.mates[mate];
-        chain_found(group_, chains(), own_.text, own_.read_number(mate), state.anchors, state.depth.max_suboptimal);
+        const FoundAnchors anchors = of_.mates[mate].anchors;
+        FoundChains found{0, 0};
+        if (anchors.count)
+            found = find_chains(group_, chains().rules, own_.text, nodes_of(chains(), anchors), anchors.count,
+                chains().state[own_.read_number(mate)].tie_break, chains().candidates);
+        if (own_.first_lane()) of_.mates[mate].found_chains = found;
     }
-    GPUALIGN_HOST_DEVICE void plan(int mate) {
-        if (wants_chains(mate)) plan_chains(group_, chains(), own_.text, own_.read_number(mate));
+    GPUALIGN_HOST_DEVICE void select(int mate) {
+        if (!wants_chains(mate) || !of_.mates[mate].anchors.count) return;
+        const MateState& state = of_.mates[mate];
+        const uint32_t r = own_.read_number(mate);
+        choose_chains(group_, chains(), query_of(chains(), r), r, nodes_of(chains(), state.anchors),
+            state.anchors.count, state.found_chains, state.depth.max_suboptimal);
     }
 
     // Ranks a mate's alignments; decides whether it is chained again.
@@ -122,17 +129,25 @@ public:
         if (!again && first_round) state.depth = {0, 0};
     }
 
-    // Chooses at which loci the reads are reported.
-    GPUALIGN_HOST_DEVICE void choose() {
+    // Rescues the mates of a pair end to end, then with clipped ends.
+    GPUALIGN_HOST_DEVICE void rescue() {
         if (own_.ended()) return;
         SlowPathFinder<Group> finder(group_, launch_, memory_.finder, of_, 0);
         for (int mate = 0; mate < of_.count; mate++)
             if (of_.mates[mate].chained) finder.add_locals(mate, own_.locals(mate));
-        if (of_.count == 2) {
-            SlowPathMates<LongGaps, Group> mates(finder, own_);
-            rescue_mates(group_, batch_.rules, mates);
-            if (batch_.rules.local) rescue_clipped_mates(group_, batch_.rules, mates);
-        }
+        SlowPathMates<LongGaps, Group> mates(finder, own_);
+        if (of_.count == 2) rescue_mates(group_, batch_.rules, mates);
+    }
+    GPUALIGN_HOST_DEVICE void rescue_clipped() {
+        if (own_.ended() || of_.count != 2 || !batch_.rules.local) return;
+        SlowPathFinder<Group> finder(group_, launch_, memory_.finder, of_, 0);
+        SlowPathMates<LongGaps, Group> mates(finder, own_);
+        rescue_clipped_mates(group_, batch_.rules, mates);
+    }
+
+    // Chooses at which loci the reads are reported.
+    GPUALIGN_HOST_DEVICE void choose() {
+        if (own_.ended()) return;
         const DeviceLocals of_reads[2] = {own_.locals(0), own_.locals(of_.count - 1)};
         Loci loci[2] = {own_.loci(0), own_.loci(of_.count - 1)};
         for (int mate = 0; mate < 2; mate++) loci[mate].locals = &of_reads[mate];

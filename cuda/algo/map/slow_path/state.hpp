@@ -32,6 +32,7 @@ struct MateState {
     MapChoice choice;
     ChainDepth depth;            // limits for chaining; max_hits 0: not chained
     FoundAnchors anchors;
+    FoundChains found_chains;
     uint32_t first_overflow, supplementary, secondary;  // records
     uint32_t windows;            // number of windows to search
     uint8_t chains;              // round of chaining that its chains are from
