@@ -6,7 +6,6 @@ from functools import partial
 
 import numpy as np
 
-from gpualign import _native
 from gpualign.engine.gpu.compiler import Variant
 from gpualign.engine.gpu.device import Device
 from gpualign.engine.gpu.runner import run_alone
@@ -35,9 +34,7 @@ def self_test(device: Device) -> None:
     """
     generator = np.random.default_rng(0)
     text = np.frombuffer(b"ACGT", np.uint8)[generator.integers(0, 4, _TESTED_BASES)]
-    packer = _native.ReferencePacker()
-    packer.append(text)
-    reference = Reference(["self-test"], np.array([0, len(text)], np.int64), *packer.finish())
+    reference = Reference.packed(["self-test"], np.array([0, len(text)], np.int64), (text,))
     changed = text.copy()
     changed[::97] = ord("A")
     query = changed.tobytes().decode()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, ClassVar
@@ -32,6 +33,16 @@ class Reference:
     run_starts: NDArray[np.uint32]
     run_ends: NDArray[np.uint32]
     run_bases: NDArray[np.uint8]
+
+    @classmethod
+    def packed(
+        cls, names: list[str], contig_offsets: NDArray[np.int64], pieces: Iterable[NDArray[np.uint8]]
+    ) -> Reference:
+        """Contigs whose text is the joined pieces; raises ValueError for more bases than 32 bits can count."""
+        packer = _native.ReferencePacker()
+        for piece in pieces:
+            packer.append(piece)
+        return cls(names, contig_offsets, *packer.finish())
 
     @cached_property
     def shown_names(self) -> list[str]:

@@ -22,8 +22,6 @@ auto map_reads(const ReferenceArrays& reference, Input<uint32_t> offsets, Input<
     MapParams params;
     params.rules = struct_of<MapRules>(rules);
     params.rules.penalties = penalties.data();
-    params.scores = params.rules.scores;
-    params.local = params.rules.local;
     params.seeding = {k, w, params.rules.max_hits, params.rules.max_candidates, full};
     params.error_rate = error_rate;
     params.long_reads = struct_of<ChainRules>(long_reads);

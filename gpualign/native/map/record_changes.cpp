@@ -61,9 +61,7 @@ private:
 
     uint32_t query_begin(size_t r) const {
         const uint32_t *begin = records_.cigar_begin(r), *end = records_.cigar_end(r);
-        if (begin == end) return 0;
-        const uint32_t at = records_.reverse(r) ? end[-1] : *begin;
-        return (at & 15) == kCigarS ? at >> 4 : 0;
+        return begin == end ? 0 : clipped_bases(records_.reverse(r) ? end[-1] : *begin);
     }
 
     void add(size_t r, uint16_t flag, bool proper, RecordsBuilder& out) {
@@ -141,9 +139,8 @@ auto mapped_end_to_end(
             const size_t r = records.primary(i);
             if (!records.mapped(r) || base_offsets.data()[i + 1] - base_offsets.data()[i] > kLongestEndToEnd)
                 return false;
-            const auto clipped = [](uint32_t operation) { return (operation & 15) == kCigarS; };
-            return (!proper || records.flag[r] & kFlagProper) && !clipped(*records.cigar_begin(r)) &&
-                   !clipped(records.cigar_end(r)[-1]);
+            return (!proper || records.flag[r] & kFlagProper) && !clipped_bases(*records.cigar_begin(r)) &&
+                   !clipped_bases(records.cigar_end(r)[-1]);
         };
         each_template(mates, n, [&](size_t from, size_t to) {
             bool all = true;
