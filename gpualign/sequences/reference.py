@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign.sequences.batch import join_bytes
+from gpualign.sequences.batch import as_text, join_bytes
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Reference:
     @cached_property
     def shown_names(self) -> list[str]:
         """The names as text for UTF-8 output: what a file says in UTF-8 stays as it is, any other text is Latin-1."""
-        return [_as_text(name) for name in self.names]
+        return [as_text(name.encode("latin-1")) for name in self.names]
 
     @cached_property
     def shown_name_bytes(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
@@ -72,6 +72,21 @@ class Reference:
         # without the native view, which each process makes for itself
         return Reference, tuple(getattr(self, entry.name) for entry in fields(self))
 
+    def part(self, begin: int, end: int) -> Reference:
+        """The bases [begin, end) and those before them in the same word, as one contig; the packed bases are a view."""
+        lower, upper = np.searchsorted(self.run_ends, begin, "right"), np.searchsorted(self.run_starts, end)
+        base = begin // 32 * 32
+        starts = np.maximum(self.run_starts[lower:upper], begin).astype(np.int64) - base
+        ends = np.minimum(self.run_ends[lower:upper], end).astype(np.int64) - base
+        return Reference(
+            ["part"],
+            np.array([0, end - base], np.int64),
+            self.words[begin // 32 : end // 32 + 2],
+            starts.astype(np.uint32),
+            ends.astype(np.uint32),
+            np.ascontiguousarray(self.run_bases[lower:upper]),
+        )
+
     def sequence(self, begin: int, end: int) -> bytes:
         """The upper-case bases of packed positions [begin, end)."""
         return _native.reference_sequence(self.native, begin, end)
@@ -86,10 +101,3 @@ class Reference:
         mask = np.empty(self.mask_words, np.uint32)
         _native.fill_acgt_mask(self.native, 0, mask)
         return mask
-
-
-def _as_text(name: str) -> str:
-    try:
-        return name.encode("latin-1").decode()
-    except UnicodeDecodeError:
-        return name
