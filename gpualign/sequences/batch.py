@@ -134,14 +134,6 @@ def join_bytes(parts: list[bytes]) -> tuple[NDArray[np.uint8], NDArray[np.int64]
     return np.frombuffer(b"".join(parts), np.uint8), offsets_of([len(part) for part in parts])
 
 
-def as_text(name: bytes) -> str:
-    """What is said in UTF-8, or else in Latin-1."""
-    try:
-        return name.decode()
-    except UnicodeDecodeError:
-        return name.decode("latin-1")
-
-
 def join_batches(batches: Sequence[SequenceBatch]) -> SequenceBatch:
     """One batch of all sequences in order; the batches carry the same fields. Empty for no batches."""
     if not batches:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign.sequences.batch import as_text, join_bytes
+from gpualign.sequences.batch import join_bytes
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Reference:
     @cached_property
     def shown_names(self) -> list[str]:
         """The names as text for UTF-8 output: what a file says in UTF-8 stays as it is, any other text is Latin-1."""
-        return [as_text(name.encode("latin-1")) for name in self.names]
+        return [_as_text(name) for name in self.names]
 
     @cached_property
     def shown_name_bytes(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
@@ -101,3 +101,10 @@ class Reference:
         mask = np.empty(self.mask_words, np.uint32)
         _native.fill_acgt_mask(self.native, 0, mask)
         return mask
+
+
+def _as_text(name: str) -> str:
+    try:
+        return name.encode("latin-1").decode()
+    except UnicodeDecodeError:
+        return name

@@ -11,8 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpualign.sequences.batch import as_text, join_bytes
-
 _NEWLINE = 10
 
 
@@ -41,7 +39,9 @@ class TextColumn:
         """Texts (n), of which some may be None."""
         parts = [text.encode() if isinstance(text, str) else text or b"" for text in texts]
         valid = np.array([text is not None for text in texts], bool)
-        return cls(*join_bytes(parts), None if valid.all() else valid, binary)
+        offsets = np.zeros(len(parts) + 1, np.int64)
+        np.cumsum([len(part) for part in parts], out=offsets[1:])
+        return cls(np.frombuffer(b"".join(parts), np.uint8), offsets, None if valid.all() else valid, binary)
 
     @classmethod
     def of_bytes(cls, utf8: NDArray[np.uint8], offsets: NDArray[np.int64]) -> TextColumn:
@@ -49,7 +49,7 @@ class TextColumn:
         column = cls(utf8, offsets, binary=True)
         if utf8.size == 0 or utf8.max() < 128:
             return cls(utf8, offsets)
-        return cls.of([as_text(part) for part in column.array])
+        return cls.of([_as_text(part) for part in column.array])
 
     @classmethod
     def of_lines(cls, lines: bytes) -> TextColumn:
@@ -102,6 +102,13 @@ class TextColumn:
         if self.valid is not None:
             values[~self.valid] = None
         return values
+
+
+def _as_text(part: bytes) -> str:
+    try:
+        return part.decode()
+    except UnicodeDecodeError:
+        return part.decode("latin-1")
 
 
 @dataclass(frozen=True, eq=False)
