@@ -259,7 +259,7 @@ def defines(model: GapModel, launch: tuning.Gapsmis) -> dict[str, str]:
 def _needed(
     codes: NDArray[np.uint8], offsets: NDArray[np.int64], ids: NDArray[np.int32]
 ) -> tuple[tuple[NDArray[np.uint8], NDArray[np.int64]], NDArray[np.int32]]:
-    """The stretch of sequences from the lowest to the highest id, and the ids counted from there."""
+    """The sequences from the lowest to the highest id, and the ids counted from there."""
     if not len(ids):
         return (codes[:0], np.zeros(1, np.int64)), ids
     low, high = int(ids.min()), int(ids.max()) + 1
