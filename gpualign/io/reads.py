@@ -11,7 +11,7 @@ import contextlib
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -217,6 +217,16 @@ def _parts(file: InputFile, size: int) -> Iterator[NDArray[np.uint8]]:
         yield memory[:count]
 
 
+class Records(Protocol):
+    """Records of one file: a chunk, or parsed columns."""
+
+    def columns(self) -> SequenceBatch:
+        """
+        Raises:
+            InputError: one is malformed.
+        """
+
+
 @dataclass(frozen=True)
 class RecordReads:
     """The reads of records of SAM, BAM or CRAM.
@@ -231,10 +241,6 @@ class RecordReads:
     dropped: str
 
     def columns(self) -> SequenceBatch:
-        """
-        Raises:
-            InputError: one is malformed.
-        """
         records = self.chunk.records()
         with STEPS.at("parse"):
             try:
@@ -243,10 +249,6 @@ class RecordReads:
                 why = f"is damaged: {error}" if str(error).startswith("a ") else str(error)
                 raise InputError(why, self.path) from None
         return SequenceBatch(*fields[:-1], flags=fields[-1])
-
-
-#: records of one file: unparsed, or columns
-Records = Chunk | FastqText | RecordReads | SequenceBatch
 
 
 @dataclass(frozen=True)
