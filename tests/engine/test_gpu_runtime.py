@@ -405,9 +405,9 @@ def test_what_is_uploaded_once_takes_no_pinned_memory_where_it_is_large(fake, mo
 
 def test_allocating_is_no_kernel_time(fake, monkeypatch) -> None:
     """A kernel that ends at once, and host and device memory whose copies take their time."""
-    lock, allocate = fake.pagelocked_empty, fake.mem_alloc
+    lock, allocate = fake.pagelocked_empty, fake.allocate
     monkeypatch.setattr(fake, "pagelocked_empty", lambda *args, **flags: (time.sleep(0.1), lock(*args, **flags))[1])
-    monkeypatch.setattr(fake, "mem_alloc", lambda size: (time.sleep(0.1), allocate(size))[1])
+    monkeypatch.setattr(fake, "allocate", lambda size: (time.sleep(0.1), allocate(size))[1])
 
     def run(device: Device) -> float:
         slot = slots_of(device, 1)[0]

@@ -94,6 +94,19 @@ def test_a_launch_that_fails_is_said_when_it_is_enqueued(driver: Any, stream: An
     stream.flush()  # it is not tried again
 
 
+def test_device_memory_is_an_address_until_it_is_freed(fake: Fake, driver: Any, stream: Any) -> None:
+    memory, back = driver.allocate(8), np.zeros(8, np.uint8)
+    assert fake.held("allocated") == 1
+    stream.fill(int(memory), 3, 8)
+    stream.copy_from_device(back, int(memory))
+    stream.wait(stream.now(), 0.0)
+    assert back.tolist() == [3] * 8
+    memory.free()
+    assert fake.held("allocated") == 0
+    with pytest.raises(MemoryError):
+        driver.allocate(1 << 41)
+
+
 def test_errors_have_the_drivers_text(fake: Fake, driver: Any, stream: Any) -> None:
     fake.set(failing_copies=1)
     stream.copy_to_device(0, np.zeros(1, np.uint8))

@@ -258,8 +258,8 @@ class Device:
         if self.allocated + size > self.budget:
             raise DeviceMemoryExceeded(f"{size} bytes more than the budget of {self.budget} allow")
         try:
-            pointer = self.driver.mem_alloc(size)
-        except self.driver.MemoryError as error:
+            pointer = self.cuda.allocate(size)
+        except MemoryError as error:
             self._free_retired()
             raise DeviceMemoryExceeded(f"{size} bytes cannot be allocated") from error
         self.allocated += size
