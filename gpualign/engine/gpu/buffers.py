@@ -30,33 +30,37 @@ class _Arrays(dict[str, tuple[Any, int]]):
         held: bytes of all of them. Every batch asks for it many times, so it is not summed again.
     """
 
-    held = 0
+    def __init__(self, device: Device) -> None:
+        super().__init__()
+        self._device, self.held = device, 0
 
     def __setitem__(self, key: str, array: tuple[Any, int]) -> None:
         assert key not in self
         super().__setitem__(key, array)
-        self.held += array[1]
+        self._count(array[1])
 
     def take(self, key: str) -> tuple[Any, int]:
         """The array, which is no longer here."""
         array = self.pop(key)
-        self.held -= array[1]
+        self._count(-array[1])
         return array
 
-    def free(self, device: Device) -> None:
+    def _count(self, size: int) -> None:
+        self.held += size
+        self._device.held += size
+
+    def free(self) -> None:
         """Free all of them."""
         while self:
-            device.free(*self.take(next(iter(self))))
+            self._device.free(*self.take(next(iter(self))))
 
 
 class Scratch:
     """Device arrays that slots use in turn, and that hold nothing between two turns (:meth:`Slot.using`)."""
 
     def __init__(self, device: Device) -> None:
-        self._device = device
-        self.arrays = _Arrays()
+        self.arrays = _Arrays(device)
         self.event = device.cuda.event()
-        device.scratch.append(self)
 
     @property
     def held(self) -> int:
@@ -65,8 +69,7 @@ class Scratch:
 
     def free(self) -> None:
         """Free the arrays, for good."""
-        self.arrays.free(self._device)
-        self._device.scratch.remove(self)
+        self.arrays.free()
 
 
 class Slot:
@@ -83,7 +86,7 @@ class Slot:
         self.stream = device.cuda.stream(device.bell)
         device.streams.append(self.stream)
         self._pinned: dict[str, NDArray[np.uint8]] = {}
-        self._arrays = _Arrays()
+        self._arrays = _Arrays(device)
         self._scratch: Scratch | None = None
         self._owners: dict[str, object] = {}
         self._marks: list[tuple[str, str]] = []
@@ -322,7 +325,7 @@ class Slot:
     def release(self) -> None:
         """Free the buffers; they grow again on demand."""
         self.wait()
-        self._arrays.free(self.device)
+        self._arrays.free()
         self._owners.clear()
         self._pinned.clear()
 

@@ -199,16 +199,15 @@ class SlowPath:
             long_chains = self.long_launch(item, batch, block, array, counters, capacity)["batch"]
         for number in range(capacity.launches):
             own = counters + 4 * (COUNTERS + number * _LAUNCH_COUNTERS)
-            chain_batches = np.empty(2, struct("ChainBatch"))
-            chain_batches[:] = chain_batch_of(
+            chains = chain_batch_of(
                 item, block, self._rules[0], 0, capacity.chains, array, own, conversions=batch["conversions"]
             )
-            chain_batches["rules"][1] = self._rules[1]
-            chain_batches["state"][1] = array("dense state", item.reads * struct("ChainRead").itemsize)
+            state = array("dense state", item.reads * struct("ChainRead").itemsize)
+            dense = changed(chains, rules=self._rules[1], state=state)
             yield filled(
                 "SlowPathLaunch",
                 batch=batch,
-                chains=chain_batches,
+                chains=chains.tobytes() + dense.tobytes(),
                 long_chains=long_chains,
                 states=array("template states", capacity.templates * sizes.template),
                 statuses=statuses,
