@@ -152,6 +152,7 @@ class Mapping:
         primary = len(found.alignments.flag) - statistics.secondary - statistics.supplementary
         check_count("reads", len(found), primary)
         lengths = found.lengths
+        lengths = lengths[lengths > _native.LONGEST_END_TO_END]  # mostly none
         too_long = formatter.sample.params.too_long(lengths)
         chained = formatter.sample.params.chained_as_long(lengths) & ~too_long
         statistics = replace(

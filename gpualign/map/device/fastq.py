@@ -119,7 +119,7 @@ class StagedText:
         """Reads of all files."""
         return len(self.files) * self.records
 
-    @property
+    @cached_property
     def mates(self) -> NDArray[np.uint8] | None:
         """``SequenceBatch.mates`` of the reads."""
         return np.tile(np.array([1, 2], np.uint8), self.records) if self.reads.paired else None

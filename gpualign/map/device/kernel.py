@@ -170,6 +170,7 @@ class MapKernel:
         self._slow_paths = {slow: SlowPath(index, params, 32) for slow in (False, True)}
         self._in_flight: dict[int, tuple[Capacity, int]] = {}  # capacity and bytes of records, by slot
         self._steps = ChainSteps(device, params)
+        self._usual_rules: dict[int, np.void] = {}  # of batches without a model of their own, by their longest read
 
     def submit(self, slot: Slot, item: MapBatch) -> None:
         if item.templates == 0:
@@ -297,15 +298,17 @@ class MapKernel:
 
     def _rules(self, slot: Slot, item: MapBatch) -> np.void:
         longest = power_of_two(max(1024, item.longest[2]))
-        tables = self.device.resident(
-            f"map tables {longest}",
-            lambda: DeviceArrays(self.device, self._model.penalties, edit_limits(self.params, longest)),
-            *(self.params, self._model),
-        )
-        penalties, limits = tables.addresses
+        if longest not in self._usual_rules:
+            tables = self.device.resident(
+                f"map tables {longest}",
+                lambda: DeviceArrays(self.device, self._model.penalties, edit_limits(self.params, longest)),
+                *(self.params, self._model),
+            )
+            self._usual_rules[longest] = rules_of(self.index, self.params, self._model, *tables.addresses)
+        rules = self._usual_rules[longest]
         if item.model not in (None, self._model):
             penalties = int(slot.upload("penalties", item.model.penalties))
-        rules = rules_of(self.index, self.params, item.model or self._model, penalties, limits)
+            rules = rules_of(self.index, self.params, item.model, penalties, int(rules["limits"]))
         return changed(rules, local=0) if item.which == "end to end" else rules
 
 

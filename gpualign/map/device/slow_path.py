@@ -6,6 +6,7 @@ Only the device knows how many there are. Memory is allocated for a typical shar
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -112,6 +113,7 @@ class SlowPath:
         depth = _native.MAP_DEPTH
         self._hits = power_of_two(min(_FIRST_HITS, max(_MATE_WINDOWS, depth * params.seeding.max_hits)))
         self._loci = power_of_two(depth * params.seeding.max_candidates + _MORE_LOCI)
+        self._sizes = functools.cache(self._sizes_of)  # most batches have the same
         k, scores = index.params.k, params.scoring.native
         self._rules = [
             np.frombuffer(_native.short_read_chaining(k, w, scores), struct("ChainRules"))[0]
@@ -131,20 +133,19 @@ class SlowPath:
         """Whether some reads are mapped as long reads."""
         return not self._params.end_to_end and item.longest[2] > _native.LONGEST_END_TO_END
 
-    def _sizes(self, item: MapBatch) -> SlowPathSizes:
-        longest = -(-(item.longest[2] if self._params.end_to_end else item.longest[1]) // 64) * 64
+    def _sizes_of(self, mates: int, longest: int, hits: int, loci: int, band: int) -> SlowPathSizes:
         limit = int(self._params.limits(np.array([longest]))[0])
         index = self._index.params
         seeds = _native.max_variant_seeds(longest, index.k, index.w)
-        space = self._hits, self._loci, self._lanes, self._band
-        sizes = _native.slow_path_bytes(item.mates, longest, seeds, limit, *space)
+        sizes = _native.slow_path_bytes(mates, longest, seeds, limit, hits, loci, self._lanes, band)
         return SlowPathSizes(longest, seeds, *map(int, sizes))
 
     def capacity(self, item: MapBatch, budget: float) -> Capacity:
         """The capacity for a batch within a memory budget in bytes."""
         reads, bases = item.reads, item.bases
         wanted = min(item.templates, max(tuning.MIN_SLOW_TEMPLATES, int(self._share * item.templates)))
-        sizes = self._sizes(item)
+        longest = -(-(item.longest[2] if self._params.end_to_end else item.longest[1]) // 64) * 64
+        sizes = self._sizes(item.mates, longest, self._hits, self._loci, self._band)
         template_limit = int(max(1, min(item.templates, tuning.SLOW_STATES_SHARE * budget // sizes.template)))
         templates = min(wanted, template_limit)
         return Capacity(

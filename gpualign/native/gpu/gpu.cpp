@@ -8,6 +8,9 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <cstring>
+#include <deque>
+
 #include "bindings.hpp"
 #include "gpu/ahead.hpp"
 #include "gpu/nvcomp.hpp"
@@ -223,7 +226,21 @@ void bind_stream(nb::module_& m) {
         .def("close", [](Stream& stream) { stream.close(), stream.held.clear(); });
 }
 
+void copy_arrays(nb::object to, const std::vector<std::pair<size_t, nb::object>>& arrays) {
+    const Bytes block(to, PyBUF_WRITABLE);
+    std::deque<Bytes> parts;
+    for (const auto& [offset, array] : arrays) {
+        const Bytes& part = parts.emplace_back(array, PyBUF_SIMPLE);
+        if (offset + part.size() > block.size()) throw std::out_of_range("an array goes beyond the memory");
+    }
+    const Release release;
+    for (size_t i = 0; i < arrays.size(); i++)
+        if (parts[i].size()) std::memcpy(block.begin() + arrays[i].first, parts[i].begin(), parts[i].size());
+}
+
 void bind_memory(nb::module_& m) {
+    m.def("copy_arrays", &copy_arrays, nb::arg("to"), nb::arg("arrays"),
+        "Copy arrays to their offsets in `to`; all of them without the GIL.");
     nb::class_<PinnedMemory>(m, "PinnedMemory", "Pinned host memory of one device, for all threads.")
         .def(
             "lock",
