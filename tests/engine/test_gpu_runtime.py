@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from gpualign.engine.cuda import CudaBackend, pinned_allocator
+from gpualign.engine.gpu import compiler
 from gpualign.engine.gpu import device as device_module
 from gpualign.engine.gpu.buffers import scratch_of, slots_of
 from gpualign.engine.gpu.device import Device, DeviceInfo, DeviceMemoryExceeded, list_devices
@@ -264,6 +265,27 @@ def test_closing_a_device_ends_an_abandoned_run(fake):
     with contextlib.suppress(RuntimeError):
         results.close()
     assert fake.contexts == []
+
+
+def test_a_kernel_keeps_the_most_shared_memory_that_it_was_given(fake, monkeypatch):
+    class Kernel:
+        def __init__(self):
+            self.given = []
+
+        def set_attribute(self, attribute, value):
+            self.given.append(value)
+
+    monkeypatch.setattr(compiler, "compile_module", lambda *_: b"")
+    kernel = Kernel()
+    fake.functions["kernel"] = kernel
+
+    def asked(device):
+        for shared in (1000, 60_000, 60_000, 50_000, 70_000):
+            assert device.function("module", "kernel", {"WARPS": "4"}, shared) is kernel
+
+    with Device(list_devices()[0]) as device:
+        device.call(asked, device).result()
+    assert kernel.given == [60_000, 70_000]
 
 
 def test_buffers_grow_and_are_reused(fake):

@@ -196,6 +196,16 @@ def test_a_bell_that_rang_before_does_not_let_wait(bell: Any) -> None:
     assert time.perf_counter() - started < 60
 
 
+def test_arrays_are_copied_to_their_offsets() -> None:
+    memory = np.zeros(12, np.uint8)
+    numbers = np.array([[1, 2], [3, 4]], np.uint8)
+    _native.copy_arrays(memory, [(2, numbers), (0, np.zeros(0, np.int64)), (8, np.array([258], np.uint32))])
+    assert memory.tolist() == [0, 0, 1, 2, 3, 4, 0, 0, 2, 1, 0, 0]
+    with pytest.raises(IndexError):
+        _native.copy_arrays(memory, [(9, numbers)])
+    assert memory.tolist() == [0, 0, 1, 2, 3, 4, 0, 0, 2, 1, 0, 0]
+
+
 # -- pinned memory
 
 
