@@ -236,13 +236,16 @@ class SlowPath:
 
     @staticmethod
     def steps(launch: np.void) -> Iterator[tuple[str, np.void]]:
-        """Yield (kernel, its argument) in launch order; ("", ``ChainLaunch``) stands for the alignment of chains."""
+        """Yield (kernel, its argument) in launch order; ("", ``ChainLaunch``) stands for the alignment of chains. The
+        argument is ``launch``, which changes with the next step.
+        """
         counter, first = int(launch["next"]), int(launch["next"])
 
         def step(kernel: str) -> tuple[str, np.void]:
             nonlocal counter
+            launch["next"] = counter
             counter += 4
-            return kernel, changed(launch, next=counter - 4)
+            return kernel, launch
 
         yield step("find_slow")
         for number in range(2):
