@@ -70,9 +70,9 @@ private:
     }
 
     bool put_all(char* begin, PyObject* values) const {
-        if (size_t(PyTuple_GET_SIZE(values)) != fields_.size()) return false;
+        if (size_t(PyTuple_Size(values)) != fields_.size()) return false;
         for (size_t i = 0; i < fields_.size(); i++)
-            if (!put(begin, fields_[i], PyTuple_GET_ITEM(values, Py_ssize_t(i)))) return false;
+            if (!put(begin, fields_[i], PyTuple_GetItem(values, Py_ssize_t(i)))) return false;
         return true;
     }
 
