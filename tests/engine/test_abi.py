@@ -29,7 +29,7 @@ def test_unknown_fields() -> None:
 
 
 def test_values_of_every_kind() -> None:
-    """A struct by its bytes, an array of structs, a struct as a tuple, numbers of other types, and what has an index."""
+    """A struct by its bytes, an array of structs, a struct as a tuple, numbers of other types, what has an index."""
 
     class Address:
         def __index__(self) -> int:

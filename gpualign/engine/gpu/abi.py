@@ -49,12 +49,12 @@ def _written(memory: bytearray, layout: np.dtype[np.void], values: dict[str, Any
 
 @functools.cache
 def _writer(layout: np.dtype[np.void]) -> _native.StructWriter:
-    fields = []
+    """Native code that writes the fields of a struct, all but arrays of numbers."""
+    fields: list[Any] = []
     for name, (kind, at, *_) in (layout.fields or {}).items():
         base, shape = kind.subdtype or (kind, ())
-        # NumPy writes arrays of numbers
-        letter = base.kind if base.kind == "V" or not shape else "a"
-        fields.append((name, at, kind.itemsize, letter, _writer(kind) if kind.kind == "V" and not shape else None))
+        code = "array" if shape and base.kind != "V" else base.kind
+        fields.append((name, at, kind.itemsize, code, _writer(base) if base.kind == "V" and not shape else None))
     return _native.StructWriter(fields)
 
 

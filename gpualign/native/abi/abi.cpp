@@ -50,13 +50,13 @@ public:
         : numbers_(std::move(numbers)), fields_(std::move(fields)) {}
 
     // Returns the names of the fields that are left to NumPy.
-    std::vector<nb::object> write(nb::bytearray memory, const nb::dict& values) const {
-        std::vector<nb::object> left;
+    std::vector<nb::str> write(nb::bytearray memory, const nb::typed<nb::dict, nb::str, nb::any>& values) const {
+        std::vector<nb::str> left;
         for (const auto& [name, value] : values) {
             PyObject* const number = PyDict_GetItem(numbers_.ptr(), name.ptr());
             const bool known = number && PyLong_AsSize_t(number) < fields_.size();
             if (!known || !put(static_cast<char*>(memory.data()), fields_[PyLong_AsSize_t(number)], value.ptr()))
-                left.push_back(nb::borrow(name));
+                left.push_back(nb::borrow<nb::str>(name));
         }
         return left;
     }
@@ -111,9 +111,8 @@ void bind_abi(nb::module_& m) {
     nb::class_<StructWriter>(m, "StructWriter")
         .def(
             "__init__",
-            [](StructWriter* self,
-                const std::vector<std::tuple<std::string, size_t, size_t, std::string,
-                    std::shared_ptr<const StructWriter>>>& fields) {
+            [](StructWriter* self, const std::vector<std::tuple<std::string, size_t, size_t, std::string,
+                                       std::shared_ptr<const StructWriter>>>& fields) {
                 nb::dict numbers;
                 std::vector<StructWriter::Field> own;
                 for (const auto& [name, offset, bytes, kind, of] : fields) {
