@@ -1,20 +1,17 @@
-"""`map` on the CPU: a batch's alignments, and the library, which the first pairs tell."""
+"""`map` on the CPU: the alignments of a batch of reads."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any
 
 from gpualign import _native
 from gpualign.index.minimizers import MinimizerIndex
-from gpualign.io.reads import Reads
 from gpualign.map.alignments import Alignments
 from gpualign.map.meth import Conversions, Which, map_by_conversion, params_as
-from gpualign.map.pairs import Library, PairModel, estimate_pairs
+from gpualign.map.pairs import PairModel
 from gpualign.map.params import LONG_READ_HITS, LONG_READS, MapParams
 from gpualign.sequences.batch import SequenceBatch
-from gpualign.streaming.timeline import STEPS
 
 
 def map_batch(
@@ -27,6 +24,8 @@ def map_batch(
     """
     if params.long_reads:
         return Alignments(*_native.map_long_reads(*_columns(index, batch), **_long_settings(params)))
+    if params.meth is None:
+        return map_converted(index, batch, params, pairs, None)
 
     def map_as(batch: SequenceBatch, conversions: Conversions, which: Which) -> Alignments:
         return map_converted(index, batch, params_as(params, which), pairs, conversions)
@@ -37,7 +36,8 @@ def map_batch(
 def map_converted(
     index: MinimizerIndex, batch: SequenceBatch, params: MapParams, pairs: PairModel | None, conversions: Conversions
 ) -> Alignments:
-    """Map short reads of known conversion; the other arguments are those of :func:`map_batch`."""
+    """Map short reads of known conversion (None: no bisulfite reads); the other arguments are those of
+    :func:`map_batch`."""
     mates = batch.mates if pairs is not None else None
     settings = _settings(params, pairs or PairModel()) | {"qualities": batch.qualities, "mates": mates}
     return Alignments(*_native.map_reads(*_columns(index, batch), **settings, conversions=conversions))
@@ -45,46 +45,6 @@ def map_converted(
 
 def _columns(index: MinimizerIndex, batch: SequenceBatch) -> tuple[Any, ...]:
     return (*index.native, batch.bases, batch.base_offsets, batch.names, batch.name_offsets)
-
-
-def find_library(
-    index: MinimizerIndex,
-    reads: Iterator[Reads],
-    paired: bool,
-    params: MapParams,
-    threads: int,
-    warn: Callable[[str], None],
-    map_alone: Callable[[SequenceBatch], Alignments] | None = None,
-) -> tuple[Library | None, Iterator[Reads]]:
-    """Learn insert sizes and orientation from the first pairs, unless they are given.
-
-    Returns:
-        the library (None: reads are not mapped as pairs), and all reads, the first ones included.
-
-    Args:
-        map_alone: maps reads one by one; None: on the CPU.
-    """
-    pairing = params.pairing
-    if not paired or not pairing.together:
-        return None, reads
-    if pairing.given is not None:
-        return Library(pairing.given, "given"), reads
-    library, reads = estimate_pairs(
-        reads,
-        STEPS.at("map")(map_alone or (lambda batch: map_batch(index, batch, params))),
-        pairing.default,
-        pairing.orientation,
-        threads,
-    )
-    if library.model is None:
-        warn(
-            f"the first {library.sampled:,} pairs share no insert size: mates are mapped one by one, and no pair is "
-            "proper (give --insert-size)"
-        )
-    elif library.source == "default":
-        shortest, longest = library.model.min, library.model.max
-        warn(f"too few pairs to estimate insert sizes: taking {shortest} to {longest} (give --insert-size)")
-    return library, reads
 
 
 # cached: building these takes longer than mapping a single read
