@@ -531,6 +531,30 @@ def test_kernels_with_scratch_memory_wait_for_those_launched_before(fake, monkey
     assert said == 2 * of_slot
 
 
+def test_scratch_memory_is_one_block_from_the_second_turn_on(fake):
+    """Each array of the first turn has a block of its own. Another scratch memory begins with the size of the first."""
+
+    def turns():
+        counts, slots = [], slots_of(device, 2)
+        for slot in (slots[0], slots[0], slots[1]):
+            (scratch,) = scratch_of(slot, ["only"], 1.0)
+            before = len(fake.allocations)
+            with slot.using(scratch):
+                arrays = [(slot.scratch_array(key, nbytes), nbytes) for key, nbytes in sizes]
+                assert slot.scratch_array("b", 10) == arrays[1][0]
+            arrays.sort()
+            assert all(start + nbytes <= end for (start, nbytes), (end, _) in pairwise(arrays))
+            assert all(fake.memory_at(*array) for array in arrays)
+            counts.append(len(fake.allocations) - before)
+        return counts
+
+    sizes = [("a", 1000), ("b", 100_000), ("c", 3_000_000)]
+    with Device(list_devices()[0]) as device:
+        device.call(slots_of, device, 2).result()
+        assert device.call(turns).result() == [3, 1, 1]
+    assert fake.contexts == []
+
+
 def test_scratch_memory_is_freed_with_the_slots_buffers(fake):
     def freed():
         (slot,) = slots_of(device, 1)

@@ -206,7 +206,7 @@ class MapKernel:
         else:
             with slot.using(fast):
                 nbytes = launch.blocks * shape.warps * workspace.nbytes
-                packed["workspace"] = int(slot.scratch_array("workspace", nbytes))
+                packed["workspace"] = slot.scratch_array("workspace", nbytes)
                 for function, blocks, shared in launch.steps(item):
                     slot.launch(function, blocks, 32 * shape.warps, packed, shared=shared)
         with slot.using(slow):
@@ -226,11 +226,8 @@ class MapKernel:
         )
         block_warps = min(warps, tuning.SLOW_PATH_WARPS)
         blocks = warps // block_warps
-        workspace = int(slot.scratch_array("slow path workspace", blocks * block_warps * sizes.group))
-
-        def array(name: str, nbytes: int) -> int:
-            return int(slot.scratch_array(name, nbytes))
-
+        array = slot.scratch_array
+        workspace = array("slow path workspace", blocks * block_warps * sizes.group)
         if slow_path.any_long(item):
             self._steps.run(slot, slow_path.long_launch(item, batch, block, array, counters, capacity))
         defines = tuning.slow_path_defines(self.params.scoring.has_long_gaps)
