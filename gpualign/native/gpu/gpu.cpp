@@ -128,7 +128,8 @@ void bind_driver(nb::module_& m) {
             [](const Memory& memory) { memory.driver->check(memory.driver->free(memory.address), "freeing memory"); },
             nb::call_guard<Release>());
     nb::class_<CudaFunction>(m, "CudaFunction")
-        .def("set_attribute", &CudaFunction::set_attribute, nb::arg("which"), nb::arg("value"))
+        .def("set_attribute", &CudaFunction::set_attribute, nb::arg("which"), nb::arg("value"),
+            nb::call_guard<Release>())
         .def_prop_ro("num_regs",
             [](const CudaFunction& function) { return function.attribute(4); });  // CU_FUNC_ATTRIBUTE_NUM_REGS
 }
