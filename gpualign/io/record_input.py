@@ -8,7 +8,7 @@ import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import chain
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,9 @@ from gpualign.io.text import InPieces, Source, Streamed, Text
 from gpualign.streaming.prefetch import Prefetch
 from gpualign.streaming.timeline import STEPS
 
+if TYPE_CHECKING:
+    from gpualign.io.cram_input import CramInput
+
 #: bytes of a header of SAM that are read first
 _HEADER_BYTES = 1 << 16
 _HEADER_LINES = re.compile(rb"(?:@[^\n]*\n)*")
@@ -38,17 +41,6 @@ _FLAG = struct.Struct("<18xH")
 _GATHERED_PIECE = 1 << 16
 
 
-class RecordChunk(Protocol):
-    """Whole records, unparsed."""
-
-    def records(self) -> NDArray[np.uint8]:
-        """The records as BAM.
-
-        Raises:
-            InputError: one is malformed.
-        """
-
-
 @dataclass(frozen=True)
 class BamChunk:
     """Records of BAM, in pieces. ``owned``: a single one, in memory that is nobody else's."""
@@ -57,6 +49,7 @@ class BamChunk:
     owned: bool = False
 
     def records(self) -> NDArray[np.uint8]:
+        """The records as BAM."""
         if self.owned:
             return self.pieces[0]
         with STEPS.at("copy"):
@@ -75,6 +68,11 @@ class SamChunk:
 
     @STEPS.at("parse")
     def records(self) -> NDArray[np.uint8]:
+        """The records as BAM.
+
+        Raises:
+            InputError: one is malformed.
+        """
         text = self.text.joined(self.path)
         if text[-1] != ord("\n"):
             text = np.append(text, np.uint8(ord("\n")))
@@ -93,6 +91,10 @@ class SamChunk:
                 found = what_is_wrong(self.path, number, self.contigs.shown_names) if self.regular else None
                 return InputError(found or str(error), self.path, number)
         return InputError(why, self.path)
+
+
+#: whole records, unparsed
+RecordChunk = BamChunk | SamChunk
 
 
 class RecordInput:
@@ -119,7 +121,7 @@ class RecordInput:
         try:
             magic = self._file.magic
             self._sam = not magic.startswith((BAM_MAGIC, _CRAM_MAGIC))
-            self._stream: InputFile | _Decoded = self._file
+            self._stream: InputFile | CramInput = self._file
             if magic.startswith(_CRAM_MAGIC):
                 from gpualign.io.cram_input import CramInput  # and what runs samtools
 
@@ -326,13 +328,3 @@ def _parsed_header(take: Callable[[int], bytes]) -> tuple[bytes, list[tuple[byte
 def _lines(header: bytes) -> list[str]:
     """Not by str.splitlines, which ends lines at other characters, too."""
     return [line.rstrip("\r") for line in header.decode().split("\n") if line]
-
-
-class _Decoded(Protocol):
-    """CRAM as BAM (:class:`gpualign.io.cram_input.CramInput`)."""
-
-    path: str
-
-    def readinto(self, view: memoryview, /) -> int: ...
-
-    def marked_end(self) -> bool: ...

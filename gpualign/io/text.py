@@ -63,13 +63,6 @@ class Source(Protocol):
         """The rest as a stream, open as long as ``stack``."""
 
 
-class RecordSource(Source, Protocol):
-    """A source of FASTA records that are too long to be held."""
-
-    def record_cuts(self, size: int) -> tuple[int, int, int]:
-        """Where the first ``size`` bytes held can be cut: see ``_native.record_cuts``."""
-
-
 class Streamed:
     """Text read from a stream; each byte is copied once.
 
@@ -111,6 +104,7 @@ class Streamed:
         return self
 
     def record_cuts(self, size: int) -> tuple[int, int, int]:
+        """Where the first ``size`` bytes held can be cut: see ``_native.record_cuts``."""
         cuts: tuple[int, int, int] = _native.record_cuts(self._held[:size])
         return cuts
 
@@ -141,6 +135,10 @@ class Stored:
 
     def record_cuts(self, size: int) -> tuple[int, int, int]:
         return self._stored.record_cuts(self.offset, size)
+
+
+#: sources of FASTA records that are too long to be held
+RecordSource = Streamed | Stored
 
 
 class InPieces:

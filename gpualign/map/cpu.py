@@ -6,11 +6,12 @@ from functools import lru_cache
 from typing import Any
 
 from gpualign import _native
-from gpualign.index.minimizers import MinimizerIndex
+from gpualign.index.minimizers import IndexParams, MinimizerIndex
 from gpualign.map.alignments import Alignments
 from gpualign.map.meth import Conversions, Which, map_by_conversion, params_as
 from gpualign.map.pairs import PairModel
 from gpualign.map.params import LONG_READ_HITS, LONG_READS, MapParams
+from gpualign.map.rules import chain_rules, map_rules
 from gpualign.sequences.batch import SequenceBatch
 
 
@@ -23,7 +24,8 @@ def map_batch(
         pairs: model of the pairs in ``batch.mates``; None: map every read by itself.
     """
     if params.long_reads:
-        return Alignments(*_native.map_long_reads(*_columns(index, batch), **_long_settings(params)))
+        rules, secondary = _long_read_rules(index.params, params), params.reporting.secondary
+        return Alignments(*_native.map_long_reads(*_columns(index, batch), rules=rules, max_secondary=secondary))
     if params.meth is None:
         return map_converted(index, batch, params, pairs, None)
 
@@ -39,8 +41,9 @@ def map_converted(
     """Map short reads of known conversion (None: no bisulfite reads); the other arguments are those of
     :func:`map_batch`."""
     mates = batch.mates if pairs is not None else None
-    settings = _settings(params, pairs or PairModel()) | {"qualities": batch.qualities, "mates": mates}
-    return Alignments(*_native.map_reads(*_columns(index, batch), **settings, conversions=conversions))
+    settings = _settings(index.params, index.reference.bases, params, pairs or PairModel())
+    settings = settings | {"qualities": batch.qualities, "mates": mates, "conversions": conversions}
+    return Alignments(*_native.map_reads(*_columns(index, batch), **settings))
 
 
 def _columns(index: MinimizerIndex, batch: SequenceBatch) -> tuple[Any, ...]:
@@ -49,21 +52,16 @@ def _columns(index: MinimizerIndex, batch: SequenceBatch) -> tuple[Any, ...]:
 
 # cached: building these takes longer than mapping a single read
 @lru_cache(16)
-def _long_settings(params: MapParams) -> dict[str, Any]:
-    chaining = params.chaining.native(params.seeding.max_hits)
-    return {"scores": params.scoring.native, "chaining": chaining, "max_secondary": params.reporting.secondary}
+def _long_read_rules(index: IndexParams, params: MapParams) -> bytes:
+    return chain_rules(index.k, index.w, params.scoring, params.chaining, params.seeding.max_hits).tobytes()
 
 
 @lru_cache(16)
-def _settings(params: MapParams, pairs: PairModel) -> dict[str, Any]:
-    seeding = params.seeding
-    named = {
+def _settings(index: IndexParams, bases: int, params: MapParams, pairs: PairModel) -> dict[str, Any]:
+    return {
+        "rules": map_rules(index.k, index.w, bases, params, pairs).tobytes(),
+        "long_reads": chain_rules(index.k, index.w, params.scoring, LONG_READS, LONG_READ_HITS).tobytes(),
+        "penalties": pairs.penalties,
         "error_rate": params.error_rate,
-        "local": not params.end_to_end,
-        "scores": params.scoring.native,
-        "max_hits": seeding.max_hits,
-        "max_candidates": seeding.max_candidates,
-        "full": seeding.full,
-        **params.reporting.native,
+        "full": params.seeding.full,
     }
-    return {"params": named, "chaining": LONG_READS.native(LONG_READ_HITS), "pairs": pairs.native}

@@ -120,7 +120,7 @@ class RecordFormatter:
         by_lines = form == "bam" and not self._binary_tags(found)
         arrays, binary = alignments.native, form == "bam" and not by_lines
         records, count = _native.format_records(
-            *self._reference, reads, arrays, found.wanted, dict(found.options), binary
+            *self._reference, reads, arrays, found.wanted, *found.native_options, binary
         )
         check_count("records", found.count, count)
         if by_lines:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,11 +50,6 @@ class PairModel:
         values["unpaired"] = values.pop("unpaired_penalty")
         del values["all_fit"]
         return values
-
-    @property
-    def native(self) -> dict[str, Any]:
-        """The model for native functions."""
-        return {**asdict(self), "orientation": ORIENTATIONS.index(self.orientation), "penalties": self.penalties}
 
     @cached_property
     def penalties(self) -> NDArray[np.int32]:

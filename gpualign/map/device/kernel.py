@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
-from functools import lru_cache
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,8 +20,10 @@ from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.chains import ChainSteps, LongReadKernel
 from gpualign.map.device.slow_path import Capacity, SlowPath, all_templates, power_of_two
 from gpualign.map.device.target import resident_target
-from gpualign.map.pairs import ORIENTATIONS, PairModel
+from gpualign.map.meth import params_as
+from gpualign.map.pairs import PairModel
 from gpualign.map.params import MapParams
+from gpualign.map.rules import map_rules
 
 #: kernels in launch order; each lane takes a template in the second and a read in the fourth, a warp in the others
 KERNELS = ("find_loci", "choose_loci", "rescue_mates", "report_loci", "align_loci")
@@ -80,29 +81,6 @@ class Workspace:
 def edit_limits(params: MapParams, longest: int) -> NDArray[np.int32]:
     """int32 (longest + 1,): edits allowed for each length of a read."""
     return params.limits(np.arange(longest + 1)).astype(np.int32)
-
-
-def rules_of(index: MinimizerIndex, params: MapParams, pairs: PairModel, penalties: int, limits: int) -> np.void:
-    """``MapRules`` of cuda/abi/map.hpp; ``penalties`` and ``limits`` are addresses."""
-    library = pairs.min, pairs.max, ORIENTATIONS.index(pairs.orientation), pairs.unpaired_penalty
-    rules = _rules_of_all(index.params.k, index.params.w, index.reference.bases, params)
-    return changed(rules, pairs=library, penalties=penalties, limits=limits)
-
-
-@lru_cache(4)  # filling the struct takes longer than mapping a small batch
-def _rules_of_all(k: int, w: int, bases: int, params: MapParams) -> np.void:
-    """The fields that depend neither on pairs nor on addresses."""
-    return filled(
-        "MapRules",
-        k=k,
-        w=w,
-        max_hits=params.seeding.max_hits,
-        max_candidates=params.seeding.max_candidates,
-        scores=filled("AffineScores", **asdict(params.scoring)),
-        local=not params.end_to_end,
-        locus_bits=_native.bits_of_locus(bases),
-        **params.reporting.native,
-    )
 
 
 def batch_of(item: MapBatch, block: int, sizes: Workspace, records_bytes: int, records: int, **others: Any) -> np.void:
@@ -170,7 +148,7 @@ class MapKernel:
         self._slow_paths = {slow: SlowPath(index, params, 32) for slow in (False, True)}
         self._in_flight: dict[int, tuple[Capacity, int]] = {}  # capacity and bytes of records, by slot
         self._steps = ChainSteps(device, params)
-        self._usual_rules: dict[int, np.void] = {}  # of batches without a model of their own, by their longest read
+        self._usual_rules: dict[tuple[int, str], np.void] = {}  # for the model of all, by longest read and kind
 
     def submit(self, slot: Slot, item: MapBatch) -> None:
         if item.templates == 0:
@@ -295,18 +273,23 @@ class MapKernel:
 
     def _rules(self, slot: Slot, item: MapBatch) -> np.void:
         longest = power_of_two(max(1024, item.longest[2]))
-        if longest not in self._usual_rules:
+
+        def rules_of(model: PairModel, penalties: int, limits: int) -> np.void:
+            k, w, bases = self.index.params.k, self.index.params.w, self.index.reference.bases
+            rules = map_rules(k, w, bases, params_as(self.params, item.which), model)
+            return changed(rules, penalties=penalties, limits=limits)
+
+        if (longest, item.which) not in self._usual_rules:
             tables = self.device.resident(
                 f"map tables {longest}",
                 lambda: DeviceArrays(self.device, self._model.penalties, edit_limits(self.params, longest)),
                 *(self.params, self._model),
             )
-            self._usual_rules[longest] = rules_of(self.index, self.params, self._model, *tables.addresses)
-        rules = self._usual_rules[longest]
-        if item.model not in (None, self._model):
-            penalties = int(slot.upload("penalties", item.model.penalties))
-            rules = rules_of(self.index, self.params, item.model, penalties, int(rules["limits"]))
-        return changed(rules, local=0) if item.which == "end to end" else rules
+            self._usual_rules[longest, item.which] = rules_of(self._model, *tables.addresses)
+        rules = self._usual_rules[longest, item.which]
+        if item.model in (None, self._model):
+            return rules
+        return rules_of(item.model, int(slot.upload("penalties", item.model.penalties)), int(rules["limits"]))
 
 
 def make_kernel(
