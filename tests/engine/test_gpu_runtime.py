@@ -532,12 +532,15 @@ def test_kernels_with_scratch_memory_wait_for_those_launched_before(fake, monkey
 
 
 def test_scratch_memory_is_one_block_from_the_second_turn_on(fake):
-    """Each array of the first turn has a block of its own. Another scratch memory begins with the size of the first."""
+    """Each array of the first turn has a block of its own. Another scratch memory begins with the size of the first.
+    What a later turn lacks is one more block.
+    """
 
     def turns():
         counts, slots = [], slots_of(device, 2)
-        for slot in (slots[0], slots[0], slots[1]):
+        for number, slot in enumerate((slots[0], slots[0], slots[1], slots[1], slots[1])):
             (scratch,) = scratch_of(slot, ["only"], 1.0)
+            sizes = [("a", 1000), ("b", 100_000), ("c", 3_000_000 if number < 3 else 4_000_000)]
             before = len(fake.allocations)
             with slot.using(scratch):
                 arrays = [(slot.scratch_array(key, nbytes), nbytes) for key, nbytes in sizes]
@@ -546,12 +549,12 @@ def test_scratch_memory_is_one_block_from_the_second_turn_on(fake):
             assert all(start + nbytes <= end for (start, nbytes), (end, _) in pairwise(arrays))
             assert all(fake.memory_at(*array) for array in arrays)
             counts.append(len(fake.allocations) - before)
+        assert scratch.held < 2 * 1.25 * 8_000_000
         return counts
 
-    sizes = [("a", 1000), ("b", 100_000), ("c", 3_000_000)]
     with Device(list_devices()[0]) as device:
         device.call(slots_of, device, 2).result()
-        assert device.call(turns).result() == [3, 1, 1]
+        assert device.call(turns).result() == [3, 1, 1, 1, 1]
     assert fake.contexts == []
 
 

@@ -100,7 +100,7 @@ class Scratch:
         size = -(-nbytes // _ALIGNMENT) * _ALIGNMENT
         if size > self._end - self._next:
             pointer, block = self._blocks[f"{len(self._blocks)}"] = allocate(size, self._wanted)
-            self._next, self._end = int(pointer), int(pointer) + block
+            self._wanted, self._next, self._end = 0, int(pointer), int(pointer) + block
         address, self._next = self._next, self._next + size
         self._arrays[key] = address, size
         return address
