@@ -61,8 +61,7 @@ public:
         std::vector<nb::str> left;
         for (const auto& [name, value] : values) {
             PyObject* const number = PyDict_GetItem(numbers_.ptr(), name.ptr());
-            const bool known = number && PyLong_AsSize_t(number) < fields_.size();
-            if (!known || !put(static_cast<char*>(memory.data()), fields_[PyLong_AsSize_t(number)], value.ptr()))
+            if (!number || !put(static_cast<char*>(memory.data()), fields_[PyLong_AsSize_t(number)], value.ptr()))
                 left.push_back(nb::borrow<nb::str>(name));
         }
         return left;
@@ -109,7 +108,7 @@ private:
         return true;
     }
 
-    nb::dict numbers_;
+    nb::dict numbers_;  // of fields, by name
     std::vector<Field> fields_;
 };
 
