@@ -16,7 +16,6 @@ from gpualign.errors import InputError, UsageError
 from gpualign.io.fastx import SequenceAlphabet
 from gpualign.io.reads import ReadSource
 from gpualign.io.sizes import symbols_in_files
-from gpualign.params import RunOptions
 from gpualign.sequences.batch import SequenceBatch, join_batches, join_bytes
 from gpualign.sequences.reference import Reference
 
@@ -207,11 +206,6 @@ def checked_nucleotides(symbols: NDArray[np.uint8], offsets: NDArray[np.int64], 
         wrong = symbols[bad[0] : bad[0] + 4].tobytes().decode(errors="replace")[0]
         raise InputError(f"sequence {record}: {wrong!r} is not a nucleotide")
     return translated
-
-
-def run_options(device: str, threads: int) -> RunOptions:
-    """Options of an API call, which prints nothing."""
-    return RunOptions(device=device, threads=threads, progress=False, quiet=True)
 
 
 def checked_indices(values: object, count: int, what: str) -> NDArray[np.int32]:
