@@ -147,8 +147,8 @@ def distances(
         raise UsageError("out is for a matrix: leave out nearest and sparse")
     problem = Distances.of(params, symbols_of(queries), _others(targets))
     array = device_array(out)
-    way = backend_of_distances(problem, RunOptions.of_api(device, threads), progress, array is not None)
-    return answer(way, params, (len(problem.queries), len(problem.targets)), out, array)
+    backend = backend_of_distances(problem, RunOptions.of_api(device, threads), progress, array is not None)
+    return answer(backend, params, (len(problem.queries), len(problem.targets)), out, array)
 
 
 @overload
@@ -246,8 +246,8 @@ def scores(
     array, scale = device_array(out), problem.aligned.scoring.scale
     if array is not None and scale != 1:
         raise UsageError("scores of a matrix with decimals are float64: out cannot be on a GPU")
-    way = backend_of_scores(problem, options, progress, array is not None)
-    return answer(way, selection, (len(problem.queries), len(problem.targets)), out, array, scale)
+    backend = backend_of_scores(problem, options, progress, array is not None)
+    return answer(backend, selection, (len(problem.queries), len(problem.targets)), out, array, scale)
 
 
 def _others(targets: Any) -> SymbolSet | None:

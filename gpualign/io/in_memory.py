@@ -11,7 +11,6 @@ from typing import Any, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from gpualign import _native
 from gpualign.errors import InputError, UsageError
 from gpualign.io.fastx import SequenceAlphabet
 from gpualign.io.reads import ReadSource
@@ -176,13 +175,10 @@ def packed(batch: SequenceBatch) -> Reference:
 
 def packed_pieces(names: list[str], offsets: NDArray[np.int64], pieces: Sequence[NDArray[np.uint8]]) -> Reference:
     """Sequences as a reference, two bits a base; ``pieces`` joined have their symbols."""
-    packer = _native.ReferencePacker()
     try:
-        for piece in pieces:
-            packer.append(piece)
+        return Reference.packed(names, offsets, pieces)
     except ValueError as error:
         raise UsageError(str(error)) from None
-    return Reference(names, offsets, *packer.finish())
 
 
 #: translation to upper case, U to T, and 0 for other characters
