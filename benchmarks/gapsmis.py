@@ -62,6 +62,10 @@ def model_for(gaps: int, traceback: bool) -> GapModel:
     return GapModel(table, 5, gaps, 10, 1, traceback=traceback)
 
 
+def some_of(block: PairBlock, where: slice | np.ndarray) -> PairBlock:
+    return PairBlock(block.patterns, block.texts, block.pattern_ids[where], block.text_ids[where])
+
+
 def time_kernels(device: Any, kernel: Any, block: PairBlock, repeats: int = 5) -> float:
     """Median seconds of a batch's kernels, without copies."""
     slot = slots_of(device, 1)[0]
@@ -105,7 +109,7 @@ def run_cpu(plain: ctypes.CDLL) -> dict[str, Any]:
     cores = sorted(os.sched_getaffinity(0))[:2]
     os.sched_setaffinity(0, cores)
     block = paper_block(texts=128)
-    few = block.part(slice(0, len(block), 16))
+    few = some_of(block, slice(0, len(block), 16))
     results: dict[str, Any] = {"cores": len(cores), "pairs": len(block)}
     with ThreadPoolExecutor(2) as pool:
         for gaps in range(4):
@@ -133,7 +137,7 @@ def run_cpu(plain: ctypes.CDLL) -> dict[str, Any]:
 
 
 def on_threads(pool: ThreadPoolExecutor, model: GapModel, block: PairBlock) -> None:
-    list(pool.map(lambda k: align_on_cpu(block.part(slice(k, None, 4)), model), range(4)))
+    list(pool.map(lambda k: align_on_cpu(some_of(block, slice(k, None, 4)), model), range(4)))
 
 
 def plain_scores(plain: ctypes.CDLL, block: PairBlock, gaps: int, scores: np.ndarray) -> None:
@@ -181,7 +185,7 @@ def align(kernel: Any, device: Any, block: PairBlock) -> GapAlignments:
 
 def check(kernel: Any, device: Any, block: PairBlock) -> None:
     """The CPU backend's answers for a spread-out sample."""
-    sample = block.part(slice(0, len(block), 199))
+    sample = some_of(block, slice(0, len(block), 199))
     ours, theirs = align(kernel, device, block), align_on_cpu(sample, kernel.model)
     for field in ("score", "gaps", "start", "end"):
         assert np.array_equal(getattr(ours, field)[::199], getattr(theirs, field)), field
@@ -206,7 +210,7 @@ def traceback_table(device: Any, plain: ctypes.CDLL, length: int, gaps: int = 2)
     block = paper_block(length)
     scores, traced = (GapsmisKernel(device, model_for(gaps, traceback)) for traceback in (False, True))
     row: dict[str, Any] = {}
-    for name, part in (("one text", block.part(block.text_ids == 0)), ("all texts", block)):
+    for name, part in (("one text", some_of(block, block.text_ids == 0)), ("all texts", block)):
         fill = Hybrid(device, model_for(gaps, True), plain)
         times: dict[str, list[float]] = {"alignment only": [], "hybrid": [], "gpu": []}
         for _ in range(ROUNDS + 1):
@@ -244,7 +248,7 @@ class Hybrid:
         self.pool = ThreadPoolExecutor()
 
     def align(self, block: PairBlock) -> np.ndarray:
-        lists = [self._part(block.part(slice(k, k + self.PART))) for k in range(0, len(block), self.PART)]
+        lists = [self._part(some_of(block, slice(k, k + self.PART))) for k in range(0, len(block), self.PART)]
         return np.concatenate(lists)
 
     def _part(self, block: PairBlock) -> np.ndarray:

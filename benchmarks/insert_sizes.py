@@ -29,7 +29,7 @@ from gpualign.io.reads import Reads
 from gpualign.map.alignments import Alignments
 from gpualign.map.api_inputs import batch_of
 from gpualign.map.cpu import map_batch
-from gpualign.map.pairs import Library, estimate_pairs
+from gpualign.map.library import Library, estimate_pairs
 from gpualign.map.params import MapParams
 from gpualign.sequences.batch import SequenceBatch
 

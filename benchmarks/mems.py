@@ -33,7 +33,7 @@ from gpualign.engine.gpu import compiler
 from gpualign.io.chunks import read_chunks
 from gpualign.io.files import InputFile
 from gpualign.io.references import read_reference
-from gpualign.io.sources import Streamed
+from gpualign.io.text import Streamed
 from gpualign.mems.cpu import Piece, Search
 from gpualign.mems.index import index_for
 from gpualign.mems.params import MemsParams

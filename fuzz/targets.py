@@ -19,12 +19,12 @@ import numpy as np
 from gpualign import _native
 from gpualign.errors import InputError, UsageError
 from gpualign.index.file import load_index
-from gpualign.io.alignment import sam_header
 from gpualign.io.files import InputFile
+from gpualign.io.lanes import interleaved_reads
 from gpualign.io.lines import parse_lines, read_line_chunks
 from gpualign.io.reads import ReadSource
 from gpualign.io.references import read_reference
-from gpualign.map.lanes import interleaved_reads
+from gpualign.io.sam_header import sam_header
 from gpualign.pairwise.matrices import load_matrix
 from gpualign.pairwise.pair_lists import read_pairs
 from gpualign.sequences.batch import SequenceBatch, join_bytes

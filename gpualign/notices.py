@@ -1,4 +1,4 @@
-"""What readers notice of an input and a user should know: told to whoever runs the command, each thing once."""
+"""Notices about an input, which readers print for whoever runs the command, each once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _LISTENERS: list[Callable[[str], None]] = []
 
 
 def notice(message: str) -> None:
-    """Tell whoever listens; a Python program that calls our functions gets a warning."""
+    """Print a message for the user; a Python program that calls our functions gets a warning."""
     if _LISTENERS:
         _LISTENERS[-1](message)
     else:
@@ -18,14 +18,14 @@ def notice(message: str) -> None:
 
 
 @contextlib.contextmanager
-def told_to(tell: Callable[[str], None]) -> Iterator[None]:
-    """What is noticed meanwhile, in any thread, goes to ``tell``."""
-    told: set[str] = set()
+def notices_to(listener: Callable[[str], None]) -> Iterator[None]:
+    """Within this context notices, of any thread, go to ``listener``."""
+    printed: set[str] = set()
 
     def once(message: str) -> None:
-        if message not in told:
-            told.add(message)
-            tell(message)
+        if message not in printed:
+            printed.add(message)
+            listener(message)
 
     _LISTENERS.append(once)
     try:

@@ -22,14 +22,14 @@ from gpualign.version import __version__
 OnProgress = Callable[[int, "int | None"], object]
 
 
-def tell(command: str, message: str) -> None:
+def print_line(command: str, message: str) -> None:
     """One line on standard error."""
     print(f"gpualign {command}: {' '.join(message.split())}", file=sys.stderr, flush=True)
 
 
 def warn(command: str, message: str) -> None:
     """One warning line on standard error."""
-    tell(command, f"warning: {message}")
+    print_line(command, f"warning: {message}")
 
 
 class Report:

@@ -293,3 +293,17 @@ def test_files_that_comments_name_exist() -> None:
         if not any(file.endswith(f"/{name}") for file in files)
     ]
     assert missing == []
+
+
+def test_names_stand_in_the_files_that_are_named_with_them() -> None:
+    """As in "`Lanes` (`io/lanes.py`)": a read's life in docs/developing.md is told by such names."""
+    page = (ROOT / "docs" / "developing.md").read_text()
+    named = re.findall(r"`([A-Za-z]\w*(?:\.\w+)*)`\s(?:\(|\| )`([\w/]+\.py)`", page)
+    assert {("Lanes", "io/lanes.py"), ("Reads", "io/reads.py"), ("Mapping.on_cpu", "map/stage.py")} <= set(named)
+    missing = []
+    for name, file in named:
+        nodes = ast.walk(ast.parse((ROOT / "gpualign" / file).read_text()))
+        defined = {node.name for node in nodes if isinstance(node, ast.ClassDef | ast.FunctionDef)}
+        if not set(name.split(".")) <= defined:
+            missing.append((name, file))
+    assert missing == []

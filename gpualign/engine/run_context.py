@@ -13,9 +13,9 @@ from gpualign.engine.stage import Backend
 from gpualign.io.output_file import OutputFile, open_output
 from gpualign.io.paths import TABLES, check_paths
 from gpualign.io.table_output import Kind, TableSink, open_table
-from gpualign.notices import told_to
+from gpualign.notices import notices_to
 from gpualign.params import RunOptions
-from gpualign.report import Progress, Report, tell, warn
+from gpualign.report import Progress, Report, print_line, warn
 from gpualign.streaming.timeline import STEPS_OF_RUN, Span, StepNames
 
 
@@ -94,7 +94,7 @@ class RunContext:
     def opening(self, work: Work | None) -> Iterator[Opening]:
         """The backend, opened while the input is read. At the end it is closed, and its facts go into the report."""
         self.begin_timeline(STEPS_OF_RUN)
-        with told_to(self.warn), Opening(self.options, self.command, work) as opening:
+        with notices_to(self.warn), Opening(self.options, self.command, work) as opening:
             yield opening
             backend = opening.backend()
             self.report |= backend.report()
@@ -126,7 +126,7 @@ class RunContext:
     def note(self, message: str) -> None:
         """Print a message about progress, unless ``--quiet`` is given."""
         if not self.options.quiet:
-            tell(self.command, message)
+            print_line(self.command, message)
 
     def finish(self, summary: str, **fields: Any) -> dict[str, Any]:
         """Print the summary and write the JSON report; returns its fields, ``fields`` among them."""

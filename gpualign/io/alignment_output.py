@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.errors import GpualignError, UsageError
 from gpualign.io import tuning
-from gpualign.io.alignment import bam_header
 from gpualign.io.bam_index import BamIndex
 from gpualign.io.bgzf import CPU_CODEC, BgzfCodec, BgzfWriter, CutBlocks, bgzf_writer
 from gpualign.io.contigs import Contigs
@@ -26,6 +25,7 @@ from gpualign.io.ordered_writer import part_writer
 from gpualign.io.output_file import Sink, open_output
 from gpualign.io.paths import folder_next_to, is_file, is_packed
 from gpualign.io.record_sorter import Marks, RecordBatch, RecordOrder, Records, RecordSorter, usual_memory
+from gpualign.io.sam_header import bam_header
 
 Value = TypeVar("Value")
 

@@ -21,19 +21,33 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.io import tuning
-from gpualign.io.bgzf_block import BGZF_END, BLOCK_CONTENT, LARGEST_BLOCK
-from gpualign.io.isal_package import isal
+from gpualign.io.deflate_packages import isal, zlib_ng
 from gpualign.io.ordered_writer import PartWriter, part_writer
 from gpualign.io.streams import Pieces, PrefixedStream
-from gpualign.io.zlib_ng_package import zlib_ng
 from gpualign.streaming.ordered import run_ordered
 from gpualign.streaming.pinned import Allocate
 from gpualign.streaming.timeline import STEPS
+
+#: bytes of a block, and of its content
+LARGEST_BLOCK = 1 << 16
+#: content of every block but the last, as htslib cuts it: it fits a block even if it cannot be compressed
+BLOCK_CONTENT = 0xFF00
+#: the empty block that marks the end of a file
+BGZF_END = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")
+#: the first bytes of BAM, inflated
+BAM_MAGIC = b"BAM\x01"
+#: one extra field, BC, whose value, two bytes after this, is the block's size less one; htslib writes the same
+_HEADER = b"\x1f\x8b\x08\x04\0\0\0\0\0\xff\x06\0BC\x02\0"
 
 #: bytes before a text in its memory, for a record that begins in the piece before it
 HEADROOM = 1 << 16
 #: content that a thread compresses at a time
 _GROUP_CONTENT = 16 * BLOCK_CONTENT
+
+
+def is_bgzf(head: bytes) -> bool:
+    """Whether a file with this beginning is BGZF."""
+    return head[:4] == _HEADER[:4] and head[len(_HEADER) - 6 : len(_HEADER)] == _HEADER[-6:]
 
 
 class Inflated(NamedTuple):

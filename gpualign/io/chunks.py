@@ -1,5 +1,6 @@
 """Cuts files into chunks of whole records, from a source of text, a rule that finds record borders, and a chunk size,
-which doubles until a longer record fits.
+which doubles until a longer record fits. :func:`read_chunks` does so with FASTA and FASTQ; :func:`cuts` serves other
+text, too.
 
 One reader cuts in order and inspects only the ends of chunks; workers parse. FASTA sequences may have any number of
 lines. FASTQ has four lines per record; if the first records have more, the reader inspects every line.
@@ -20,8 +21,7 @@ from gpualign.io.fastx import Chunk, LongRecord, SequenceAlphabet, parse
 from gpualign.io.fastx_format import FastxFormat, sniff
 from gpualign.io.files import InputFile
 from gpualign.io.mate_names import names_of
-from gpualign.io.sources import RecordSource, Source, Streamed
-from gpualign.io.streams import is_blank
+from gpualign.io.text import RecordSource, Source, Streamed
 from gpualign.notices import notice
 from gpualign.sequences.batch import SequenceBatch
 
@@ -30,38 +30,6 @@ _WINDOW, _WIDER = 1 << 16, 8
 
 #: (text, whether it begins at a record) -> bytes of the whole records at its beginning; 0: none found
 Border = Callable[[NDArray[np.uint8], bool], int]
-
-
-def cuts(source: Source, border: Border, chunk_bytes: int, long_records: bool = False) -> Iterator[int]:
-    """Yield the size of each chunk; the caller takes it before it asks for the next one.
-
-    Args:
-        long_records: yield 0 if no record ends within a chunk, instead of a larger chunk.
-    """
-    want = chunk_bytes
-    while not source.broken and (size := source.hold(want)) and not source.broken:
-        if cut := size if source.at_end else _last_border(source, border, size, long_records):
-            want = chunk_bytes
-            yield cut
-        elif long_records:
-            yield 0
-        else:  # doubling keeps the time linear in the record's length
-            want = 2 * max(want, size)
-
-
-def _last_border(source: Source, border: Border, end: int, long_records: bool) -> int:
-    """Border before the last record that begins in the first ``end`` bytes held; 0 if there is none."""
-    window = _WINDOW
-    while True:
-        begin = max(0, end - window)
-        if cut := border(source.text(begin, end), begin == 0):
-            return begin + cut
-        if begin == 0:
-            return 0
-        # a scan tells of a long record sooner than ever larger windows
-        if long_records and window == _WINDOW and not cast("RecordSource", source).record_cuts(end)[1]:
-            return 0
-        window *= _WIDER
 
 
 @overload
@@ -113,15 +81,48 @@ def _head(source: Source, want: int, stack: contextlib.ExitStack) -> tuple[Sourc
             source = source.streamed(stack)
             continue
         head = source.text(0, min(size, _WINDOW))
-        if is_blank(head):
+        if not head.tobytes().strip():
             head = source.text(0, size)
-        if source.at_end or not is_blank(head):
+        if source.at_end or head.tobytes().strip():
             return source, head
         want *= 2
 
 
+def cuts(source: Source, border: Border, chunk_bytes: int, long_records: bool = False) -> Iterator[int]:
+    """Yield the size of each chunk; the caller takes it before it asks for the next one.
+
+    Args:
+        long_records: yield 0 if no record ends within a chunk, instead of a larger chunk.
+    """
+    want = chunk_bytes
+    while not source.broken and (size := source.hold(want)) and not source.broken:
+        if cut := size if source.at_end else _last_border(source, border, size, long_records):
+            want = chunk_bytes
+            yield cut
+        elif long_records:
+            yield 0
+        else:  # doubling keeps the time linear in the record's length
+            want = 2 * max(want, size)
+
+
+def _last_border(source: Source, border: Border, end: int, long_records: bool) -> int:
+    """Border before the last record that begins in the first ``end`` bytes held; 0 if there is none."""
+    window = _WINDOW
+    while True:
+        begin = max(0, end - window)
+        if cut := border(source.text(begin, end), begin == 0):
+            return begin + cut
+        if begin == 0:
+            return 0
+        # a scan tells of a long record sooner than ever larger windows
+        if long_records and window == _WINDOW and not cast("RecordSource", source).record_cuts(end)[1]:
+            return 0
+        window *= _WIDER
+
+
 def _is_blank(source: Source, size: int) -> bool:
-    return is_blank(source.text(0, min(size, 64))) and is_blank(source.text(0, size))
+    """Whether the first ``size`` bytes held are white space; looks at a few of them first."""
+    return not any(source.text(0, end).tobytes().strip() for end in (min(size, 64), size))
 
 
 def _border(kind: FastxFormat, wrapped: bool) -> Border:

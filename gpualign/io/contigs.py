@@ -4,28 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpualign.sequences.batch import join_bytes
-
-
-class Contigs(Protocol):
-    """What :class:`gpualign.sequences.reference.Reference` has as well."""
-
-    @property
-    def shown_names(self) -> list[str]:
-        """Names as text, for UTF-8 output."""
-
-    @property
-    def shown_name_bytes(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Names in UTF-8, concatenated, and where each begins."""
-
-    @property
-    def lengths(self) -> NDArray[np.int64]:
-        """int64 (contigs,)."""
+from gpualign.sequences.reference import Reference
 
 
 @dataclass(frozen=True)
@@ -33,6 +18,8 @@ class HeaderContigs:
     """Those of a file's header.
 
     Attributes:
+        shown_names: as text, for UTF-8 output.
+        lengths: int64 (contigs,).
         fasta: the reference's file, for CRAM; None: htslib finds it by what the header says.
         named: whether the header says where the reference is (M5, UR).
     """
@@ -44,4 +31,9 @@ class HeaderContigs:
 
     @cached_property
     def shown_name_bytes(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Names in UTF-8, concatenated, and where each begins."""
         return join_bytes([name.encode() for name in self.shown_names])
+
+
+#: names and lengths of contigs
+Contigs = Reference | HeaderContigs

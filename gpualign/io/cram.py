@@ -12,7 +12,7 @@ from typing import IO
 
 from gpualign.ending import undone_at_the_end
 from gpualign.errors import GpualignError
-from gpualign.io.contigs import Contigs, HeaderContigs
+from gpualign.io.contigs import Contigs
 from gpualign.io.output_file import Sink, open_output
 from gpualign.io.paths import folder_next_to
 from gpualign.sequences.reference import Reference
@@ -88,9 +88,9 @@ def cram_writer(
         if isinstance(contigs, Reference):
             _write_reference(contigs, folder)
             environment = {"REF_PATH": "./%s", "REF_CACHE": ""}
-        elif isinstance(contigs, HeaderContigs) and contigs.fasta is not None:
+        elif contigs.fasta is not None:
             named = ("-T", os.path.abspath(contigs.fasta))
-        elif isinstance(contigs, HeaderContigs) and not contigs.named and thin:
+        elif not contigs.named and thin:
             named = ("--output-fmt-option", "no_ref=1")
         output: tuple[str, ...] = ("-o", "-") if index is None else ("--write-index", "-o", f"-##idx##{_INDEX}")
         if level is not None:

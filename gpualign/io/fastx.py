@@ -13,8 +13,7 @@ from gpualign import _native
 from gpualign.errors import InputError
 from gpualign.io.fastx_format import FastxFormat
 from gpualign.io.files import InputFile
-from gpualign.io.sources import RecordSource
-from gpualign.io.text import ContinuedText, HeldText, StoredText, Text, lines_before
+from gpualign.io.text import ContinuedText, HeldText, RecordSource, StoredText, Text, lines_before
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.timeline import STEPS
 

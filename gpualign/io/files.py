@@ -21,10 +21,9 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.errors import InputError
 from gpualign.io import tuning
-from gpualign.io.bgzf import BgzfCodec, BgzfReader, Inflated
-from gpualign.io.bgzf_block import BAM_MAGIC, BGZF_END, is_bgzf
+from gpualign.io.bgzf import BAM_MAGIC, BGZF_END, BgzfCodec, BgzfReader, Inflated, is_bgzf
+from gpualign.io.deflate_packages import open_gzip
 from gpualign.io.gzip_parts import inflated_parts
-from gpualign.io.isal_package import open_gzip
 from gpualign.io.streams import MemberReader, PrefetchedPipe, PrefixedStream, fill, is_zstd, zstd_decompressor
 from gpualign.streaming.prefetch import Prefetch
 from gpualign.streaming.timeline import STEPS

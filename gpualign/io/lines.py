@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from gpualign.io.chunks import Border, cuts
 from gpualign.io.fastx import Chunk
 from gpualign.io.files import InputFile
-from gpualign.io.sources import MIN_READ, Source, Stored, Streamed
+from gpualign.io.text import MIN_READ, Source, Stored, Streamed
 from gpualign.sequences.batch import SequenceBatch, join_bytes
 from gpualign.sequences.offsets import offsets_of
 

@@ -15,8 +15,7 @@ from gpualign import _native
 from gpualign.errors import InputError
 from gpualign.io.bgzf import content_of
 from gpualign.io.files import InputFile
-from gpualign.io.sources import Streamed
-from gpualign.io.text import Text, lines_before
+from gpualign.io.text import Streamed, Text, lines_before
 from gpualign.streaming.timeline import STEPS
 
 _READ_BYTES = 1 << 20

@@ -1,4 +1,9 @@
-"""Reads of any accepted format, recognized by content: text or columns, parsed on demand."""
+"""Reads of any accepted format, recognized by content: text or columns, parsed on demand.
+
+A :class:`ReadSource` is a file's reads. FASTA and FASTQ come as chunks of text (``gpualign/io/chunks.py``), SAM, BAM
+and CRAM as records (``gpualign/io/record_input.py``). What is mapped at once are :class:`Reads`, of one file or of two
+(``gpualign/io/lanes.py`` makes them).
+"""
 
 from __future__ import annotations
 
@@ -14,7 +19,6 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.errors import InputError, check_count, shown_input
 from gpualign.io import tuning
-from gpualign.io.alignment import dropped_tags
 from gpualign.io.chunks import read_chunks
 from gpualign.io.fastq_text import FastqText
 from gpualign.io.fastx import Chunk, LongRecord, SequenceAlphabet
@@ -22,8 +26,9 @@ from gpualign.io.files import InputFile
 from gpualign.io.mate_names import pair_neighbours
 from gpualign.io.packed import Packed
 from gpualign.io.record_input import RECORD_MAGICS, RecordChunk, RecordInput
-from gpualign.io.sources import InPieces, Source, Stored, Streamed
+from gpualign.io.sam_header import dropped_tags
 from gpualign.io.streams import TextOfPieces
+from gpualign.io.text import InPieces, Source, Stored, Streamed
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.pinned import Allocate, no_pinned
 from gpualign.streaming.timeline import STEPS
@@ -36,7 +41,138 @@ _MAX_BYTES = 1 << 30
 _HELD = 1 << 16
 #: SAM's flag
 _PAIRED = 0x1
-#: what a decompressed stream begins with
+
+
+class ReadSource:
+    """The reads of one file.
+
+    Args:
+        reference_path: FASTA for CRAM.
+        keep_read_groups: see :func:`dropped_tags`.
+        comments: keep what follows the names of FASTA and FASTQ records.
+        threads: threads that inflate BGZF or decode CRAM.
+        remote: parsers are on other machines, which get BGZF unchanged. Local parsers read plain text themselves.
+        interleaved: split no pair of an interleaved file.
+        opened: see :class:`InputFile`.
+
+    Attributes:
+        file: the open file.
+        inflaters: threads that inflate one gzip stream. Several take three times as much CPU time as one thread, so
+            they pay only if the run waits for the text.
+        allocate: allocates memory for text that is neither stored nor in blocks.
+        alphabet: alphabet of FASTA and FASTQ sequences.
+        header: the header of a SAM, BAM or CRAM input as pysam's dictionary, or None.
+        paired: a SAM, BAM or CRAM input says that its first read is one of a pair.
+
+    Raises:
+        InputError: the file cannot be opened or is in no known format.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        reference_path: str | None = None,
+        keep_read_groups: bool = True,
+        comments: bool = False,
+        threads: int = 1,
+        remote: bool = False,
+        interleaved: bool = False,
+        opened: Any = None,
+    ) -> None:
+        self.path, self._comments = path, comments
+        self._remote, self._interleaved = remote, interleaved
+        self.inflaters = 1
+        self.allocate: Allocate = no_pinned
+        self.alphabet: SequenceAlphabet = "nucleotide"
+        self.header: dict[str, Any] | None = None
+        self.paired = False
+        self._alignments: RecordInput | None = None
+        self._dropped = dropped_tags(keep_read_groups)
+        self.file = InputFile(path, threads, opened)
+        self._opened = contextlib.ExitStack()
+        self._opened.callback(self.file.close)
+        if self.file.magic.startswith(RECORD_MAGICS):
+            records = RecordInput(self.file, reference_path, threads, all_tags=False)
+            self._alignments = self._opened.enter_context(records)
+            self.header, self.paired = _parsed_header(records), bool(records.first_flag & _PAIRED)
+
+    def chunks(self, batch_bases: int) -> Iterator[Chunk]:
+        """The chunks of a FASTA or FASTQ file."""
+        how = self._remote, self._interleaved, self.inflaters, self.allocate
+        for chunk in read_file(self.file, batch_bases * _BYTES_PER_BASE, *how):
+            yield replace(chunk, comments=self._comments, alphabet=self.alphabet)
+
+    def records(self, batch_bases: int) -> Iterator[Records]:
+        """The records of a file in input order, most of them unparsed."""
+        if self._alignments is None:
+            yield from self.chunks(batch_bases)
+            return
+        for chunk in self._alignments.chunks(min(batch_bases * _BYTES_PER_BASE, _MAX_BYTES), gathered=True):
+            yield RecordReads(chunk, self.path, self._dropped)
+
+    def items(self, batch_bases: int) -> Iterator[Chunk | SequenceBatch | LongRecord]:
+        """The records of a file in input order, as chunks if it is FASTA or FASTQ. A FASTA record that does not fit a
+        batch is a :class:`LongRecord`.
+        """
+        size = batch_bases * _BYTES_PER_BASE
+        if self._alignments is not None:
+            yield from (records.columns() for records in self.records(batch_bases))
+            return
+        source: Source
+        if self._remote and self.file.regular and self.file.bgzf and self.file.magic.startswith(b"@"):
+            source = Packed(self.file)  # no long records in FASTQ
+        else:
+            stored = not self._remote and self.file.size > _HELD
+            source = Stored(self.file) if stored else Streamed(self.file)
+        yield from read_chunks(source, size, long_records=True)
+
+    def close(self) -> None:
+        self._opened.close()
+
+    def __enter__(self) -> ReadSource:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _parsed_header(records: RecordInput) -> dict[str, Any]:
+    import pysam  # slow to import
+
+    try:
+        header: dict[str, Any] = pysam.AlignmentHeader.from_text("\n".join([*records.header, ""])).to_dict()
+        if any("ID" not in line for kind in ("RG", "PG") for line in header.get(kind, ())):
+            raise ValueError("an @RG or @PG line has no ID")
+    except (ValueError, AssertionError) as error:
+        records.close()
+        raise InputError(f"cannot be read as SAM, BAM or CRAM: {error}", records.path) from error
+    return header
+
+
+def joined_header(sources: Sequence[ReadSource], keep_read_groups: bool = True) -> dict[str, Any] | None:
+    """The joint header of several files: the first one's, with the read groups and programs that it lacks; None for
+    FASTA and FASTQ.
+
+    Args:
+        keep_read_groups: see :class:`ReadSource`.
+
+    Raises:
+        InputError: some files have a header and some have none, or their read groups contradict each other.
+    """
+    first, *others = sources
+    header = None if first.header is None else dict(first.header)
+    for source in others:
+        if (source.header is None) != (header is None):
+            raise InputError(f"not in the format of {shown_input(first.path)}: FASTA and FASTQ, or BAM", source.path)
+        if header is None or source.header is None:
+            continue
+        groups = {group["ID"]: group for group in header.get("RG", [])}
+        for group in source.header.get("RG", []) if keep_read_groups else []:
+            if groups.setdefault(group["ID"], group) != group:
+                raise InputError(f"its read group '{group['ID']}' differs from the one before (give -R)", source.path)
+        programs = {program["ID"]: program for program in (*source.header.get("PG", []), *header.get("PG", []))}
+        header |= {"RG": list(groups.values()), "PG": list(programs.values())}
+    return header
 
 
 def read_file(
@@ -192,135 +328,3 @@ class Reads:
         if first.flags is None or second.flags is None:
             return joined
         return replace(joined, flags=np.stack((first.flags, second.flags), axis=1).reshape(-1))
-
-
-class ReadSource:
-    """The reads of one file.
-
-    Args:
-        reference_path: FASTA for CRAM.
-        keep_read_groups: see :func:`dropped_tags`.
-        comments: keep what follows the names of FASTA and FASTQ records.
-        threads: threads that inflate BGZF or decode CRAM.
-        remote: parsers are on other machines, which get BGZF unchanged. Local parsers read plain text themselves.
-        interleaved: split no pair of an interleaved file.
-        opened: see :class:`InputFile`.
-
-    Attributes:
-        file: the open file.
-        inflaters: threads that inflate one gzip stream. Several take three times as much CPU time as one thread, so
-            they pay only if the run waits for the text.
-        allocate: allocates memory for text that is neither stored nor in blocks.
-        alphabet: alphabet of FASTA and FASTQ sequences.
-        header: the header of a SAM, BAM or CRAM input as pysam's dictionary, or None.
-        paired: a SAM, BAM or CRAM input says that its first read is one of a pair.
-
-    Raises:
-        InputError: the file cannot be opened or is in no known format.
-    """
-
-    def __init__(
-        self,
-        path: str,
-        reference_path: str | None = None,
-        keep_read_groups: bool = True,
-        comments: bool = False,
-        threads: int = 1,
-        remote: bool = False,
-        interleaved: bool = False,
-        opened: Any = None,
-    ) -> None:
-        self.path, self._comments = path, comments
-        self._remote, self._interleaved = remote, interleaved
-        self.inflaters = 1
-        self.allocate: Allocate = no_pinned
-        self.alphabet: SequenceAlphabet = "nucleotide"
-        self.header: dict[str, Any] | None = None
-        self.paired = False
-        self._alignments: RecordInput | None = None
-        self._dropped = dropped_tags(keep_read_groups)
-        self.file = InputFile(path, threads, opened)
-        self._opened = contextlib.ExitStack()
-        self._opened.callback(self.file.close)
-        if self.file.magic.startswith(RECORD_MAGICS):
-            records = RecordInput(self.file, reference_path, threads, all_tags=False)
-            self._alignments = self._opened.enter_context(records)
-            self.header, self.paired = _parsed_header(records), bool(records.first_flag & _PAIRED)
-
-    def chunks(self, batch_bases: int) -> Iterator[Chunk]:
-        """The chunks of a FASTA or FASTQ file."""
-        how = self._remote, self._interleaved, self.inflaters, self.allocate
-        for chunk in read_file(self.file, batch_bases * _BYTES_PER_BASE, *how):
-            yield replace(chunk, comments=self._comments, alphabet=self.alphabet)
-
-    def records(self, batch_bases: int) -> Iterator[Records]:
-        """The records of a file in input order, most of them unparsed."""
-        if self._alignments is None:
-            yield from self.chunks(batch_bases)
-            return
-        for chunk in self._alignments.chunks(min(batch_bases * _BYTES_PER_BASE, _MAX_BYTES), gathered=True):
-            yield RecordReads(chunk, self.path, self._dropped)
-
-    def items(self, batch_bases: int) -> Iterator[Chunk | SequenceBatch | LongRecord]:
-        """The records of a file in input order, as chunks if it is FASTA or FASTQ. A FASTA record that does not fit a
-        batch is a :class:`LongRecord`.
-        """
-        size = batch_bases * _BYTES_PER_BASE
-        if self._alignments is not None:
-            yield from (records.columns() for records in self.records(batch_bases))
-            return
-        source: Source
-        if self._remote and self.file.regular and self.file.bgzf and self.file.magic.startswith(b"@"):
-            source = Packed(self.file)  # no long records in FASTQ
-        else:
-            stored = not self._remote and self.file.size > _HELD
-            source = Stored(self.file) if stored else Streamed(self.file)
-        yield from read_chunks(source, size, long_records=True)
-
-    def close(self) -> None:
-        self._opened.close()
-
-    def __enter__(self) -> ReadSource:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-
-def _parsed_header(records: RecordInput) -> dict[str, Any]:
-    import pysam  # slow to import
-
-    try:
-        header: dict[str, Any] = pysam.AlignmentHeader.from_text("\n".join([*records.header, ""])).to_dict()
-        if any("ID" not in line for kind in ("RG", "PG") for line in header.get(kind, ())):
-            raise ValueError("an @RG or @PG line has no ID")
-    except (ValueError, AssertionError) as error:
-        records.close()
-        raise InputError(f"cannot be read as SAM, BAM or CRAM: {error}", records.path) from error
-    return header
-
-
-def joined_header(sources: Sequence[ReadSource], keep_read_groups: bool = True) -> dict[str, Any] | None:
-    """The joint header of several files: the first one's, with the read groups and programs that it lacks; None for
-    FASTA and FASTQ.
-
-    Args:
-        keep_read_groups: see :class:`ReadSource`.
-
-    Raises:
-        InputError: some files have a header and some have none, or their read groups contradict each other.
-    """
-    first, *others = sources
-    header = None if first.header is None else dict(first.header)
-    for source in others:
-        if (source.header is None) != (header is None):
-            raise InputError(f"not in the format of {shown_input(first.path)}: FASTA and FASTQ, or BAM", source.path)
-        if header is None or source.header is None:
-            continue
-        groups = {group["ID"]: group for group in header.get("RG", [])}
-        for group in source.header.get("RG", []) if keep_read_groups else []:
-            if groups.setdefault(group["ID"], group) != group:
-                raise InputError(f"its read group '{group['ID']}' differs from the one before (give -R)", source.path)
-        programs = {program["ID"]: program for program in (*source.header.get("PG", []), *header.get("PG", []))}
-        header |= {"RG": list(groups.values()), "PG": list(programs.values())}
-    return header

@@ -8,7 +8,7 @@ import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import chain
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,16 +16,17 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.errors import InputError, counted
 from gpualign.io import tuning
-from gpualign.io.bgzf import HEADROOM, BgzfCodec, Inflated
-from gpualign.io.bgzf_block import BAM_MAGIC
+from gpualign.io.bgzf import BAM_MAGIC, HEADROOM, BgzfCodec, Inflated
 from gpualign.io.chunks import cuts
 from gpualign.io.contigs import HeaderContigs
 from gpualign.io.files import InputFile
 from gpualign.io.sam_lines import what_is_wrong
-from gpualign.io.sources import InPieces, Source, Streamed
-from gpualign.io.text import Text
+from gpualign.io.text import InPieces, Source, Streamed, Text
 from gpualign.streaming.prefetch import Prefetch
 from gpualign.streaming.timeline import STEPS
+
+if TYPE_CHECKING:
+    from gpualign.io.cram_input import CramInput
 
 #: bytes of a header of SAM that are read first
 _HEADER_BYTES = 1 << 16
@@ -34,20 +35,10 @@ _CRAM_MAGIC = b"CRAM"
 #: what a file of records begins with, once it is inflated
 RECORD_MAGICS = (BAM_MAGIC, _CRAM_MAGIC, b"@HD\t", b"@SQ\t", b"@RG\t", b"@PG\t", b"@CO\t")
 _SAM_COLUMNS = 11
+_LONGEST_CONTIG = (1 << 31) - 1
 _FLAG = struct.Struct("<18xH")
 #: bytes of a piece of those that are gathered, at least: a record is known to be whole when the next one has begun
 _GATHERED_PIECE = 1 << 16
-
-
-class RecordChunk(Protocol):
-    """Whole records, unparsed."""
-
-    def records(self) -> NDArray[np.uint8]:
-        """The records as BAM.
-
-        Raises:
-            InputError: one is malformed.
-        """
 
 
 @dataclass(frozen=True)
@@ -58,6 +49,7 @@ class BamChunk:
     owned: bool = False
 
     def records(self) -> NDArray[np.uint8]:
+        """The records as BAM."""
         if self.owned:
             return self.pieces[0]
         with STEPS.at("copy"):
@@ -76,6 +68,11 @@ class SamChunk:
 
     @STEPS.at("parse")
     def records(self) -> NDArray[np.uint8]:
+        """The records as BAM.
+
+        Raises:
+            InputError: one is malformed.
+        """
         text = self.text.joined(self.path)
         if text[-1] != ord("\n"):
             text = np.append(text, np.uint8(ord("\n")))
@@ -94,6 +91,10 @@ class SamChunk:
                 found = what_is_wrong(self.path, number, self.contigs.shown_names) if self.regular else None
                 return InputError(found or str(error), self.path, number)
         return InputError(why, self.path)
+
+
+#: whole records, unparsed
+RecordChunk = BamChunk | SamChunk
 
 
 class RecordInput:
@@ -120,7 +121,7 @@ class RecordInput:
         try:
             magic = self._file.magic
             self._sam = not magic.startswith((BAM_MAGIC, _CRAM_MAGIC))
-            self._stream: InputFile | _Decoded = self._file
+            self._stream: InputFile | CramInput = self._file
             if magic.startswith(_CRAM_MAGIC):
                 from gpualign.io.cram_input import CramInput  # and what runs samtools
 
@@ -181,7 +182,8 @@ class RecordInput:
         A piece with headroom is a chunk without a copy: the record that it continues is moved before it. Other pieces,
         in memory that a device uses again, are gathered and copied.
         """
-        borders, held, size, taken = _native.RecordBorders(templates), list[NDArray[np.uint8]](), 0, 0
+        borders = _native.RecordBorders(templates, len(self.contigs.lengths))
+        held, size, taken = list[NDArray[np.uint8]](), 0, 0
         try:
             for piece in self._parts(chunk_bytes, gathered):
                 try:
@@ -261,10 +263,10 @@ class RecordInput:
     def _bam_header(self) -> tuple[list[str], HeaderContigs]:
         try:
             text, contigs = _parsed_header(self._take)
-            lines, names = _lines(text), [name.decode() for name, _ in contigs]
+            lines, found = _lines(text), [(name.decode(), length) for name, length in contigs]
         except (ValueError, struct.error, EOFError) as error:
             raise InputError(f"cannot be read as BAM or CRAM: its header is damaged: {error}", self.path) from error
-        return lines, HeaderContigs(names, np.array([length for _, length in contigs], np.int64))
+        return lines, self._header_contigs(found)
 
     def _sam_header(self) -> tuple[list[str], HeaderContigs]:
         want = _HEADER_BYTES
@@ -285,13 +287,21 @@ class RecordInput:
         try:
             text = _lines(self._source.take(end).joined(self.path).tobytes())
             found = [dict(part.split(":", 1) for part in line.split("\t")[1:]) for line in text if line[:4] == "@SQ\t"]
-            names, lengths = [contig["SN"] for contig in found], [int(contig["LN"]) for contig in found]
+            contigs = [(contig["SN"], int(contig["LN"])) for contig in found]
         except (ValueError, KeyError) as error:
             raise InputError(f"cannot be read as SAM: an @SQ line is malformed ({error})", self.path) from error
-        if len(set(names)) < len(names):
-            twice = next(name for i, name in enumerate(names) if name in names[:i])
-            raise InputError(f"the header has the contig {twice!r} twice", self.path)
-        return text, HeaderContigs(names, np.array(lengths, np.int64))
+        return text, self._header_contigs(contigs)
+
+    def _header_contigs(self, contigs: list[tuple[str, int]]) -> HeaderContigs:
+        names = set[str]()
+        for name, length in contigs:
+            if name in names:
+                raise InputError(f"the header has the contig {name!r} twice", self.path)
+            if not 0 <= length <= _LONGEST_CONTIG:
+                what = f"the header says that the contig {name!r} has {length:,} bases; SAM allows up to "
+                raise InputError(f"{what}{_LONGEST_CONTIG:,}", self.path)
+            names.add(name)
+        return HeaderContigs([name for name, _ in contigs], np.array([length for _, length in contigs], np.int64))
 
     def close(self) -> None:
         self._stack.close()
@@ -318,13 +328,3 @@ def _parsed_header(take: Callable[[int], bytes]) -> tuple[bytes, list[tuple[byte
 def _lines(header: bytes) -> list[str]:
     """Not by str.splitlines, which ends lines at other characters, too."""
     return [line.rstrip("\r") for line in header.decode().split("\n") if line]
-
-
-class _Decoded(Protocol):
-    """CRAM as BAM (:class:`gpualign.io.cram_input.CramInput`)."""
-
-    path: str
-
-    def readinto(self, view: memoryview, /) -> int: ...
-
-    def marked_end(self) -> bool: ...

@@ -18,7 +18,7 @@ from gpualign.io import tuning
 from gpualign.io.chunks import read_chunks
 from gpualign.io.fastx import LongRecord, parse
 from gpualign.io.files import InputFile
-from gpualign.io.sources import Stored, Streamed
+from gpualign.io.text import Stored, Streamed
 from gpualign.sequences.offsets import offsets_of
 from gpualign.sequences.reference import Reference
 from gpualign.streaming.ordered import run_ordered

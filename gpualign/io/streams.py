@@ -73,12 +73,6 @@ class TextOfPieces:
         return fill(self._text, view)
 
 
-def is_blank(text: NDArray[np.uint8]) -> bool:
-    """Whether text is empty or white space."""
-    head = text[:64].tobytes()
-    return not head.strip() and not text.tobytes().strip()
-
-
 class PrefixedStream(io.RawIOBase):
     """``head``, followed by the stream ``rest``.
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from gpualign.errors import InputError, UnknownSymbolError
 from gpualign.io.chunks import read_chunks
 from gpualign.io.files import InputFile
-from gpualign.io.sources import Streamed
+from gpualign.io.text import Streamed
 
 _CHUNK_BYTES = 1 << 20
 

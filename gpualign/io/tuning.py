@@ -22,6 +22,11 @@ LARGE_GZIP = 8 * GZIP_PART_BYTES
 #: compute
 GZIP_READ_SIZE = 1 << 23
 
+#: threads that parse each file of pairs
+PARSERS = 4
+#: maximum threads that inflate each gzip stream for GPUs, and the number from which they are faster than one thread
+MAX_INFLATERS, MIN_INFLATERS = 8, 6
+
 #: bytes to read at a time, and bytes of a pipe to read ahead before more are allowed
 READ_SIZE, PIPE_READ_AHEAD = 1 << 18, 1 << 22
 #: batches by which one of two pipes may be read ahead of the other, as R1 and R2 differ in length

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gpualign.engine.gpu.abi import filled
 from gpualign.io.record_sorter import RecordBatch
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.offsets import join_offsets
@@ -163,6 +164,12 @@ class Found:
             return self.columns()
         names, no_names = np.zeros(0, np.uint8), np.zeros(len(self) + 1, np.int64)
         return SequenceBatch(names, no_names, text.bases, self.base_offsets, text.qualities, mates=self.mates)
+
+    @property
+    def native_options(self) -> tuple[bytes, str, bytes]:
+        """The options for native functions: a ``SamOptions``, the read group, and the ALT contigs."""
+        values = {name: value for name, value in self.options.items() if name not in ("read_group", "alt_contigs")}
+        return filled("SamOptions", **values).tobytes(), self.options["read_group"], self.options["alt_contigs"]
 
     @property
     def lengths(self) -> NDArray[np.int64]:

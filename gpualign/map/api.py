@@ -20,21 +20,22 @@ from gpualign.engine.stage import Backend, Run, Stage
 from gpualign.errors import DeviceError, UsageError
 from gpualign.index.minimizers import MinimizerIndex, build_index
 from gpualign.index.run import choose_index_params, open_index
-from gpualign.io.alignment import sam_header
 from gpualign.io.alignment_output import AlignmentLayout
 from gpualign.io.in_memory import Sequences, as_batch, is_path, packed, run_options
 from gpualign.io.reads import Reads
+from gpualign.io.sam_header import sam_header
 from gpualign.map import tuning
 from gpualign.map.alignments import Alignments, Found
 from gpualign.map.api_inputs import MapperInput, Read, batch_of, is_file_or_batch, is_sequence, work_of_reads
-from gpualign.map.cpu import find_library, map_batch
+from gpualign.map.cpu import map_batch
 from gpualign.map.device.kernel import make_kernel
 from gpualign.map.formatter import RecordFormatter
 from gpualign.map.hits import Drawer, Hit, Target, hit_table
 from gpualign.map.inputs import MapFiles, RecordOptions, Sample
+from gpualign.map.library import find_library
 from gpualign.map.pairs import PairModel
 from gpualign.map.params import MapParams, left_unmapped
-from gpualign.map.stage import map_on_device
+from gpualign.map.stage import map_batch_on_device
 from gpualign.map.tuning import SLOTS
 from gpualign.notices import notice
 from gpualign.report import OnProgress, Progress
@@ -341,7 +342,7 @@ class Mapper:
 
         def on_device(reads: Reads, run: Run) -> Found:
             batch = reads.columns()
-            return found_of(batch, map_on_device(index, params, pairs, batch, run)[0])
+            return found_of(batch, map_batch_on_device(index, batch, params, pairs, run)[0])
 
         return Stage(on_cpu, lambda device: self._kernel_on(device, pairs), on_device, slots=SLOTS)
 

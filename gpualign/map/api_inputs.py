@@ -18,7 +18,6 @@ import numpy as np
 from gpualign import _native
 from gpualign.engine.select import Work
 from gpualign.errors import InputError, UsageError, counted
-from gpualign.io.files import open_together
 from gpualign.io.in_memory import (
     as_batch,
     bytes_of,
@@ -31,10 +30,10 @@ from gpualign.io.in_memory import (
     parts_of,
     symbols_in,
 )
+from gpualign.io.lanes import Lanes
 from gpualign.io.mate_names import SAMPLED_NAMES, files_have_dots, names_of
-from gpualign.io.paired_reads import interleaved_reads, paired_reads, single_reads
 from gpualign.io.paths import are_same
-from gpualign.io.reads import Reads, ReadSource
+from gpualign.io.reads import Reads
 from gpualign.map.tuning import KERNELS
 from gpualign.sequences.batch import SequenceBatch, join_bytes
 
@@ -87,8 +86,8 @@ class MapperInput:
         if self.mates is not None:
             return self._paired(bases, stack), True
         if is_path(self.reads):
-            source = stack.enter_context(ReadSource(os.fspath(self.reads)))
-            return (interleaved_reads if source.paired else single_reads)(source, bases), source.paired
+            lanes = Lanes([os.fspath(self.reads)], [], stack)
+            return lanes.reads(bases), lanes.paired
         if isinstance(self.reads, SequenceBatch):
             return map(_reads, parts_of(self.reads, bases)), False
         return self._batches(bases), False
@@ -106,11 +105,7 @@ class MapperInput:
             paths = [os.fspath(path) for path in (reads, mates)]
             if are_same(*paths):
                 raise UsageError(f"reads and mates are one file: {paths[0]}")
-            opened = open_together(paths, stack)
-            first, second = (
-                stack.enter_context(ReadSource(path, opened=raw)) for path, raw in zip(paths, opened, strict=True)
-            )
-            return paired_reads(first, second, bases)
+            return Lanes(paths[:1], paths[1:], stack).reads(bases)
         if is_file_or_batch(reads) or is_file_or_batch(mates):
             sides = as_batch(reads), as_batch(mates)
             _check_mates(*map(len, sides))

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.errors import InputError, check_count, shown_inputs
 from gpualign.index.minimizers import MinimizerIndex
-from gpualign.io.alignment import dropped_tags, parse_read_group
 from gpualign.io.record_sorter import RecordBatch
+from gpualign.io.sam_header import dropped_tags, parse_read_group
 from gpualign.map.alignments import Alignments, Found, Written
 from gpualign.map.cpu import map_batch
 from gpualign.map.inputs import Sample
@@ -120,7 +120,7 @@ class RecordFormatter:
         by_lines = form == "bam" and not self._binary_tags(found)
         arrays, binary = alignments.native, form == "bam" and not by_lines
         records, count = _native.format_records(
-            *self._reference, reads, arrays, found.wanted, dict(found.options), binary
+            *self._reference, reads, arrays, found.wanted, *found.native_options, binary
         )
         check_count("records", found.count, count)
         if by_lines:

@@ -16,15 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
+from gpualign.engine.run_context import RunContext
 from gpualign.errors import InputError, UsageError
 from gpualign.index.file import is_index, save_index
 from gpualign.index.minimizers import AltPart, IndexParams, MinimizerIndex
 from gpualign.index.run import choose_index_params, open_index
 from gpualign.io.files import InputFile
+from gpualign.io.lanes import Lanes
 from gpualign.io.reads import Reads
 from gpualign.map.bwa_reference import open_next_to
 from gpualign.map.inputs import MapFiles, Sample
-from gpualign.map.lanes import Lanes
 from gpualign.map.params import MapParams
 
 #: names of ALT contigs (GRCh38's and HLA genes), if no file lists them
@@ -44,10 +45,8 @@ _SHORT_K = 15
 _SPARE_BASES = 4
 
 
-def index_for(
-    sample: Sample, lanes: Lanes, note: Callable[[str], None]
-) -> tuple[MinimizerIndex, Iterator[Reads] | None]:
-    """Open or build the index that the options and the reads ask for.
+def index_for(sample: Sample, lanes: Lanes, run: RunContext) -> tuple[MinimizerIndex, Iterator[Reads] | None]:
+    """Open or build the index that the options and the reads ask for; then save it, lock it and split it.
 
     Returns:
         the index, and the reads if the first ones had to be read for it.
@@ -55,28 +54,31 @@ def index_for(
     reference, params, options = sample.files.reference, sample.params, sample.options
     given = (params.seeding.k, params.seeding.w)
     shared, meth = sample.files.preload, params.meth is not None
+    reads = None
     if sample.files.keep_index:
-        return open_next_to(reference, *given, options.threads, note, shared, meth), None
-    if not params.seeding.full:
+        index = open_next_to(reference, *given, options.threads, run.note, shared, meth)
+    elif params.seeding.full:
+        lengths, reads = _first_lengths(lanes.reads(options.batch_size))
+        piece = _shortest_piece(params, lengths)
+        seeds = given if is_index(reference) else _choose_seeds(params, piece)
+        index = open_index(reference, *seeds, options.threads, shared=shared, options=options, meth=meth)
+        _check_seeds(params, index.params, piece)
+    else:
         choose = None if meth else _seeds_of(sample)
-        return open_index(reference, *given, options.threads, choose, shared, options, meth), None
-    lengths, reads = _first_lengths(lanes.reads(options.batch_size))
-    piece = _shortest_piece(params, lengths)
-    seeds = given if is_index(reference) else _choose_seeds(params, piece)
-    index = open_index(reference, *seeds, options.threads, shared=shared, options=options, meth=meth)
-    _check_seeds(params, index.params, piece)
-    return index, reads
+        index = open_index(reference, *given, options.threads, choose, shared, options, meth)
+    return apply_index_options(sample.files, index, run.warn), reads
 
 
 def apply_index_options(files: MapFiles, index: MinimizerIndex, warn: Callable[[str], None]) -> MinimizerIndex:
-    """Save the index and lock it in memory, if asked for, and split off ALT contigs."""
+    """Split off ALT contigs, save the whole index and lock it in memory, if asked for."""
+    split = index if files.alt is None else split_index(index, files.alt or None)
     if files.save_index is not None:
         save_index(index, files.save_index)
     if files.preload and index.shared is None:
         warn("only a saved index is shared with other processes (--preload needs one)")
     elif files.preload and index.shared is not None and (reason := index.shared.lock()) is not None:
         warn(f"the index is shared but not locked in memory: {reason} (ulimit -l)")
-    return index if files.alt is None else split_index(index, files.alt or None)
+    return split
 
 
 def _seeds_of(sample: Sample) -> Callable[[int], IndexParams] | None:
@@ -87,7 +89,7 @@ def _seeds_of(sample: Sample) -> Callable[[int], IndexParams] | None:
         return None
     try:
         with ExitStack() as stack:
-            lengths, _ = _first_lengths(Lanes(sample, stack).reads(_SAMPLE_BASES))
+            lengths, _ = _first_lengths(sample.open_reads(stack).reads(_SAMPLE_BASES))
     except InputError:  # reported when all reads are read
         return None
     return seeds_for_short_reads(lengths)

@@ -1,18 +1,21 @@
-"""What `map` is given: files, options of the records, and both as a sample."""
+"""What `map` is given: files, options of the records, and both as a sample, which opens its reads."""
 
 from __future__ import annotations
 
 import os
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import product
 from typing import Any
 
 from gpualign.errors import UsageError, check_range, counted
-from gpualign.index.file import check_index_path
+from gpualign.index.file import check_index_path, is_index
 from gpualign.index.minimizers import AltPart
-from gpualign.io.alignment import parse_read_group
 from gpualign.io.alignment_output import AlignmentLayout
+from gpualign.io.lanes import Lanes
 from gpualign.io.paths import are_same
+from gpualign.io.sam_header import parse_read_group
 from gpualign.map.params import MapParams
 from gpualign.params import RunOptions
 from gpualign.records.coverage import coverage_paths
@@ -295,3 +298,38 @@ class Sample:
                     return entry[3:]
         first = self.files.read_files[0]
         return "stdin" if first == "-" else os.path.basename(first).split(".")[0]
+
+    def open_reads(self, stack: ExitStack, remote: bool = False) -> Lanes:
+        """The reads, open as long as ``stack``.
+
+        Args:
+            remote: parsers are on other machines.
+        """
+        files, records = self.files, self.records
+        lanes = Lanes(
+            files.read_files,
+            files.mate_files,
+            stack,
+            interleaved=files.interleaved,
+            check_names=files.check_names,
+            threads=self.options.threads,
+            groups=[parse_read_group(line)[1] for line in records.lane_groups],
+            remote=remote,
+            reference_path=_cram_reference(files.reference),
+            keep_read_groups=not records.groups,
+            comments=records.copy_comments or files.write_reads,
+        )
+        by_barcode = records.duplicates is not None and records.duplicates.barcode_tags
+        if by_barcode and lanes.header is None and not records.copy_comments:
+            raise UsageError(
+                "reads of FASTA and FASTQ files have no tags for --barcode-tag (-C copies them from comments)"
+            )
+        if lanes.paired:
+            self.params.check_pairs()
+        return lanes
+
+
+@lru_cache(1)  # one reference for all samples
+def _cram_reference(reference: str) -> str | None:
+    """The reference if it is a file that htslib can use to decode CRAM."""
+    return None if not os.path.isfile(reference) or is_index(reference) else reference

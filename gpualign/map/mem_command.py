@@ -13,7 +13,7 @@ from gpualign.map.inputs import MapFiles, RecordOptions, TagOptions
 from gpualign.map.params import ALL_LOCI, MapParams, Scoring
 from gpualign.options import default_of, option_of, together
 from gpualign.params import RunOptions
-from gpualign.report import tell
+from gpualign.report import print_line
 
 #: why an option of bwa mem has no effect; options with a value, then flags
 _IGNORED = {
@@ -182,7 +182,8 @@ def command(**values: Any) -> None:
     quiet = values["verbosity"] < 2
     for letter, reason in {**bwa.ignored, **_ignored(values)}.items():
         if not quiet:
-            tell("mem", f"-{letter} has no effect: {reason}" if letter not in bwa.ignored else f"-{letter}: {reason}")
+            what = "" if letter in bwa.ignored else " has no effect"
+            print_line("mem", f"-{letter}{what}: {reason}")
     options = RunOptions(
         output=values["output"],
         threads=values["threads"],

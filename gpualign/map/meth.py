@@ -63,7 +63,8 @@ def map_by_conversion(
     aligned: NDArray[np.uint8] = _native.mapped_end_to_end(first, batch.base_offsets, batch.mates, paired)
 
     def as_other(chosen: NDArray[np.uint8], which: Which) -> Alignments:
-        some, conversions = chosen_reads(batch, chosen), 2 * _C_TO_T + 1 - likely[chosen.astype(bool)]
+        which_reads = np.flatnonzero(chosen)
+        some, conversions = batch.take(which_reads), 2 * _C_TO_T + 1 - likely[which_reads]
         return map_as(some, conversions, which) if len(some) else Alignments.none()
 
     end_to_end, others = as_other(aligned, "end to end").native, as_other(1 - aligned, "others").native
@@ -74,13 +75,6 @@ def map_by_conversion(
 def params_as(params: MapParams, which: Which) -> MapParams:
     """Those by which these reads are mapped."""
     return replace(params, end_to_end=True) if which == "end to end" else params
-
-
-def chosen_reads(batch: SequenceBatch, chosen: NDArray[np.uint8]) -> SequenceBatch:
-    """The reads whose choice is not 0."""
-    texts = (batch.bases, batch.qualities, batch.base_offsets, batch.names, batch.name_offsets)
-    bases, qualities, offsets, names, ends, mates = _native.take_reads(*texts, batch.mates, chosen)
-    return SequenceBatch(names, ends, bases, offsets, qualities, mates=mates)
 
 
 #: share of the reads whose bases suggest the other conversion that a warning takes

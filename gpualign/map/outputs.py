@@ -10,22 +10,22 @@ from typing import Any
 from gpualign import _native
 from gpualign.errors import counted, shown_inputs
 from gpualign.index.minimizers import MinimizerIndex
-from gpualign.io.alignment import parse_read_group, sam_header, with_lines
 from gpualign.io.alignment_output import open_alignments
 from gpualign.io.bgzf import CPU_CODEC, BgzfCodec
 from gpualign.io.cram import sequence_tags
+from gpualign.io.lanes import Lanes
 from gpualign.io.output_file import Sink, open_output
+from gpualign.io.sam_header import parse_read_group, sam_header, with_lines
 from gpualign.map.alignments import Written
 from gpualign.map.formatter import RecordFormatter
 from gpualign.map.inputs import Sample
-from gpualign.map.lanes import Lanes
+from gpualign.map.library import Library
 from gpualign.map.meth import warn_of_library
-from gpualign.map.pairs import Library
 from gpualign.map.params import left_unmapped
 from gpualign.map.stage import Mapping
 from gpualign.map.statistics import MapStatistics
 from gpualign.records.methylation import open_methylation
-from gpualign.records.observer import observing, warn_of_barcodes
+from gpualign.records.observer import duplicates_summary, observing, warn_of_barcodes
 from gpualign.sequences.reference import Reference
 
 
@@ -63,7 +63,7 @@ class MapOutputs:
             )
             self._observer = stack.enter_context(observer)
             alignments = open_alignments(output, layout, reference, threads, self._observer, codec)
-            self._alignments: Any = stack.enter_context(alignments)
+            self._alignments: Any = stack.enter_context(alignments)  # a Sink, or HeldRecords
             self._sinks: list[Sink] = [
                 io.BytesIO() if path is None else stack.enter_context(open_output(path, threads))
                 for path in (files.unmapped_reads, files.mapped_reads)
@@ -74,7 +74,9 @@ class MapOutputs:
     def mapping(self, library: Library | None, unparsed: bool = False) -> Mapping:
         """What maps the sample's chunks and formats their records. ``unparsed``: see :class:`Mapping`."""
         pairs = None if library is None else library.model
-        formatter = RecordFormatter(self._index, self._sample, pairs, self._lanes.tagged, self._observer.take)
+        formatter = RecordFormatter(
+            self._index, self._sample, pairs, self._lanes.header is not None, self._observer.take
+        )
         return Mapping(formatter, self._lanes.remote, unparsed)
 
     def write(self, written: Written, counts: MapStatistics) -> None:
@@ -94,6 +96,11 @@ class MapOutputs:
     def observed(self) -> dict[str, Any]:
         """Fields of the JSON report on duplicates, coverage and methylation, complete once this is closed."""
         return self._observer.report
+
+    def summary(self, library: Library | None) -> str:
+        """The run's summary."""
+        of_library = None if library is None else library.summary
+        return self.statistics.summary(of_library) + duplicates_summary(self.observed)
 
     def report_fields(self, library: Library | None) -> dict[str, Any]:
         """The fields of the JSON report on the sample."""

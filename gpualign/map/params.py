@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, astuple, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -53,10 +53,6 @@ class Chaining:
     min_split: int = 30
     doubt: int = 0
     max_cells: int = 1 << 26
-
-    def native(self, max_hits: int) -> dict[str, int]:
-        """The fields for native functions."""
-        return {**asdict(self), "max_hits": max_hits}
 
 
 SHORT_READS = Chaining()
@@ -165,11 +161,6 @@ class Scoring:
     def has_long_gaps(self) -> bool:
         """Whether there is a second gap penalty."""
         return self.long_gap_open > 0 or self.long_gap_extend > 0
-
-    @property
-    def native(self) -> tuple[int, ...]:
-        """The scores for native functions, in the order of the fields."""
-        return astuple(self)
 
 
 @dataclass(frozen=True)

@@ -93,7 +93,7 @@ def page_of(title: str, summary: str, report: dict[str, Any], with_plots: bool =
 """
 
 
-def write_page(path: str, page: str) -> None:
+def write_page(page: str, path: str) -> None:
     """Save a page; file names in it need not be UTF-8."""
     with open_output(path) as out:
         out.write(page.encode(errors="backslashreplace"))

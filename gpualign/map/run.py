@@ -1,4 +1,9 @@
-"""`map`: reads to SAM, BAM, CRAM and PAF."""
+"""`map`: reads to SAM, BAM, CRAM and PAF.
+
+:func:`run_map` is a run from its first file to its last. The reads come from :class:`gpualign.io.lanes.Lanes` in
+batches; :class:`gpualign.map.stage.Mapping` makes records of a batch, in a thread of a backend; and
+:class:`gpualign.map.outputs.MapOutputs` writes them in input order.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +15,12 @@ from gpualign.engine.run_context import RunContext
 from gpualign.index.minimizers import MinimizerIndex
 from gpualign.io.alignment_output import AlignmentLayout
 from gpualign.io.paths import ALIGNMENTS
+from gpualign.io.sizes import longest_read, symbols_in_files
 from gpualign.map import tuning
-from gpualign.map.cpu import find_library
 from gpualign.map.device.target import resident_bytes
-from gpualign.map.index import apply_index_options, index_for
+from gpualign.map.index import index_for
 from gpualign.map.inputs import MapFiles, RecordOptions, Sample
-from gpualign.map.lanes import Lanes
+from gpualign.map.library import find_library
 from gpualign.map.meth import warn_of_meth
 from gpualign.map.outputs import MapOutputs
 from gpualign.map.params import MapParams
@@ -24,7 +29,6 @@ from gpualign.map.stage import load_index
 from gpualign.map.statistics import MAP_STEPS
 from gpualign.map.tuning import work_of
 from gpualign.params import RunOptions
-from gpualign.records.observer import duplicates_summary
 
 
 def run_map(
@@ -49,11 +53,11 @@ def run_map(
     run = RunContext(command, options, (files.reference, *files.files), outputs, ALIGNMENTS)
     warn_of_meth(params, records, run.warn)
     report = run.report
-    work = work_of(files.files, params, sample.layout.record_form)
+    bases, longest = symbols_in_files(*files.files), longest_read(files.read_files[0])
+    work = work_of(bases, longest, params, sample.layout.record_form)
     with run.opening(work) as opening, ExitStack() as stack:
-        lanes = Lanes(sample, stack, opening.remote)
-        index, reads = index_for(sample, lanes, run.note)
-        index = apply_index_options(files, index, run.warn)
+        lanes = sample.open_reads(stack, opening.remote)
+        index, reads = index_for(sample, lanes, run)
         report.stage("index")
         backend = opening.backend()
         memory = min((device.memory for device in backend.devices), default=0)
@@ -65,16 +69,16 @@ def run_map(
         unparsed = parsed_by_devices(sample, index)
         factor, slots = 1, tuning.SLOTS
         if backend.on_gpu:
-            factor, slots = _device_batches(sample, work.amount, memory - resident_bytes(index, memory))
+            factor, slots = _device_batches(sample, bases, memory - resident_bytes(index, memory))
         if reads is None:
             allocate = pinned_allocator(backend.devices)
             reads = lanes.reads(options.batch_size * factor, backend.on_gpu and unparsed, allocate)
-        library, items = find_library(index, reads, lanes.paired, params, options.threads, run.warn)
+        library, reads = find_library(index, reads, lanes.paired, params, options.threads, run.warn)
         report.stage("insert sizes")
         run.begin_timeline(MAP_STEPS)
         with run.progress("read") as progress, MapOutputs(sample, lanes, index, backend.codec) as out:
             stage = out.mapping(library, unparsed and lanes.remote).stage(slots)
-            with closing(backend.run(items, stage)) as mapped:  # its threads wait for devices: closed before these
+            with closing(backend.run(reads, stage)) as mapped:  # its threads wait for devices: closed before these
                 for written, counts in mapped:
                     out.write(written, counts)
                     progress.update(counts.reads)
@@ -87,9 +91,9 @@ def run_map(
     report |= out.report_fields(library)
     devices = report.fields.get("devices", ())
     report |= {"peak_vram_mb": max((device["peak_vram_mb"] for device in devices), default=0)}
-    fields = run.finish(out.statistics.summary(library) + duplicates_summary(out.observed))
+    fields = run.finish(out.summary(library))
     if files.report_page is not None:
-        write_page(files.report_page, report_page(fields))
+        write_page(report_page(fields), files.report_page)
 
 
 def parsed_by_devices(sample: Sample, index: MinimizerIndex) -> bool:

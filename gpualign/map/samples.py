@@ -23,27 +23,26 @@ from gpualign.io.alignment_output import AlignmentLayout
 from gpualign.io.bgzf import CPU_CODEC, BgzfCodec
 from gpualign.io.files import os_reason
 from gpualign.io.reads import Reads
-from gpualign.io.sizes import symbols_in_files
+from gpualign.io.sizes import longest_read, symbols_in_files
 from gpualign.map import tuning
 from gpualign.map.alignments import Alignments
-from gpualign.map.cpu import find_library
 from gpualign.map.device.kernel import make_kernel
 from gpualign.map.device.text import MapAndTextKernel, TextKernel
 from gpualign.map.finished import FinishedSamples
 from gpualign.map.index import apply_index_options
 from gpualign.map.inputs import ENDINGS, MapFiles, RecordOptions, Sample
-from gpualign.map.lanes import Lanes
+from gpualign.map.library import find_library
 from gpualign.map.meth import warn_of_meth
 from gpualign.map.outputs import MapOutputs
 from gpualign.map.params import MapParams
 from gpualign.map.report_page import write_page
 from gpualign.map.samples_page import samples_page, totals
 from gpualign.map.sheet import SheetSample, read_sheet
-from gpualign.map.stage import Mapped, Mapping, map_on_device
+from gpualign.map.stage import Mapped, Mapping, map_batch_on_device
 from gpualign.map.statistics import MAP_STEPS
 from gpualign.map.tuning import SLOTS, work_of
 from gpualign.params import RunOptions
-from gpualign.report import tell
+from gpualign.report import print_line
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.timeline import Span
 
@@ -134,7 +133,7 @@ def run_samples(
     missing = [job for job in jobs if job.name not in results]
     written = missing[0].sample.layout.record_form if missing else "paf"
     sample_files = [file for job in missing for file in job.files] or [sheet.path]
-    work = work_of(sample_files, params, written)
+    work = work_of(symbols_in_files(*sample_files), longest_read(sample_files[0]), params, written)
     with run.opening(work) as opening, run.progress("sample", len(jobs)) as progress:
         progress.update(len(results))
         seeds = (params.seeding.k, params.seeding.w)
@@ -165,7 +164,7 @@ def _finish(run: RunContext, samples: list[dict[str, Any]], skipped: int, page_p
         summary += f", {counted(skipped, 'sample')} finished before"
     fields = run.finish(summary, **whole, failed=len(failed), finished_before=skipped, samples=samples)
     if page_path is not None:
-        write_page(page_path, samples_page(fields))
+        write_page(samples_page(fields), page_path)
     if failed:
         raise SamplesFailed(failed, len(samples))
 
@@ -174,7 +173,7 @@ def _tell(name: str, result: JobResult, run: RunContext) -> None:
     for warning in result.warnings:
         run.warn(f"sample '{name}': {warning}")
     if "error" in result.fields:
-        tell(run.command, f"error: sample '{name}': {result.fields['error']}")
+        print_line(run.command, f"error: sample '{name}': {result.fields['error']}")
 
 
 def _jobs(
@@ -294,7 +293,7 @@ class SampleMapper:
         """Map a sample in this thread, with batches mapped and formatted on a device."""
 
         def map_alone(batch: SequenceBatch) -> Alignments:
-            return map_on_device(self.index, self.params, None, batch, run)[0]
+            return map_batch_on_device(self.index, batch, self.params, None, run)[0]
 
         return self.map(job, lambda items, mapping: (mapping.on_device(item, run) for item in items), map_alone)
 
@@ -316,7 +315,7 @@ class SampleMapper:
         fields = {"sample": job.name, "output": job.output}
         try:
             with ExitStack() as stack:
-                lanes = Lanes(sample, stack)
+                lanes = sample.open_reads(stack)
                 lanes.inflate_by(codec)
                 reads, threads = lanes.reads(self.batch_bases), sample.options.threads
                 library, items = find_library(

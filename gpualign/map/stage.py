@@ -20,10 +20,10 @@ from gpualign.map import tuning
 from gpualign.map.alignments import Alignments, Found, Written
 from gpualign.map.cpu import map_batch, map_converted
 from gpualign.map.device.batch import MapBatch
+from gpualign.map.device.fastq_batch import TextMapBatch
 from gpualign.map.device.kernel import make_kernel
 from gpualign.map.device.target import resident_target
 from gpualign.map.device.text import MapAndTextKernel, TextBatch, TextKernel, resident_text_target
-from gpualign.map.device.text_batch import TextMapBatch
 from gpualign.map.formatter import RecordFormatter
 from gpualign.map.meth import Conversions, Which, map_by_conversion, params_as, with_conversions
 from gpualign.map.pairs import PairModel
@@ -41,17 +41,15 @@ def load_index(device: Device, index: MinimizerIndex) -> None:
     resident_text_target(device, index.reference)
 
 
-def map_on_device(
-    index: MinimizerIndex, params: MapParams, pairs: PairModel | None, batch: SequenceBatch, run: Run
+def map_batch_on_device(
+    index: MinimizerIndex, batch: SequenceBatch, params: MapParams, pairs: PairModel | None, run: Run
 ) -> tuple[Alignments, int]:
-    """Map parsed reads on a device; takes the arguments of :func:`map_batch`.
+    """Map a parsed batch on a device; takes the arguments of :func:`map_batch`.
 
     Returns:
         the alignments, and the number of reads that the device left to the CPU.
     """
-    left = 0
-
-    paired = pairs is not None
+    left, paired = 0, pairs is not None
 
     def map_as(batch: SequenceBatch, conversions: Conversions, which: Which) -> Alignments:
         nonlocal left
@@ -128,7 +126,7 @@ class Mapping:
         with STEPS.at("parse"):
             batch = reads.columns()
         if mapped is None:
-            alignments, left = map_on_device(self.formatter.index, params, pairs, batch, run)
+            alignments, left = map_batch_on_device(self.formatter.index, batch, params, pairs, run)
         else:
             with STEPS.at("map"):
                 alignments = mapped.alignments(batch, batch.mates if paired else None, self.map_on_cpu)
@@ -144,19 +142,11 @@ class Mapping:
         """The records to write, and the statistics."""
         formatter = self.formatter
         found = formatter.postprocessed(found)
-        statistics = statistics_of(found, formatter.pairs)
+        statistics = statistics_of(found, formatter.sample.params, formatter.pairs)
         if formatter.sample.params.meth is not None:
             found, statistics = with_conversions(
                 found, statistics, formatter.index, formatter.sample.params, formatter.sample.records.methylation_rules
             )
-        primary = len(found.alignments.flag) - statistics.secondary - statistics.supplementary
-        check_count("reads", len(found), primary)
-        lengths = found.lengths
-        too_long = formatter.sample.params.too_long(lengths)
-        chained = formatter.sample.params.chained_as_long(lengths) & ~too_long
-        statistics = replace(
-            statistics, long_reads=int(np.count_nonzero(chained)), too_long=int(np.count_nonzero(too_long))
-        )
         batch, found = found.batch, formatter.to_write(found, lane_group)
         # a device only parses text whose names SAM allows
         names = 0 if batch is None else _native.count_invalid_names(batch.names, batch.name_offsets)

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign.errors import counted
+from gpualign.errors import check_count, counted
 from gpualign.map.alignments import Found
-from gpualign.map.pairs import ORIENTATIONS, Library, PairModel
+from gpualign.map.pairs import ORIENTATIONS, PairModel
+from gpualign.map.params import MapParams
 from gpualign.records.methylation import CONTEXTS
 from gpualign.streaming.timeline import STEPS, WAIT, Seconds, StepNames
 
@@ -107,13 +108,11 @@ class MapStatistics:
     def mean_mapq(self) -> float:
         return float(np.dot(np.arange(len(self.mapqs)), self.mapqs)) / max(1, self.mapped)
 
-    def summary(self, library: Library | None) -> str:
-        """The summary's clause on reads."""
+    def summary(self, of_library: str | None) -> str:
+        """The summary's clause on reads, which ends with the one on their library; None: they are not paired."""
         share = f" ({100 * self.mapped / self.reads:.2f} %)" if self.reads else ""
         text = f"{counted(self.reads, 'read')}, {self.mapped:,} mapped{share}"
-        if library is None:
-            return text
-        return f"{text}, {self.properly_paired:,} in proper pairs ({library.summary})"
+        return text if of_library is None else f"{text}, {self.properly_paired:,} in proper pairs ({of_library})"
 
     def conversions(self, names: list[str]) -> dict[str, Any]:
         """The report's fields on bisulfite reads, [methylated, converted] bases; none of other reads.
@@ -169,11 +168,13 @@ def _of_contexts(counts: NDArray[np.int64]) -> dict[str, list[int]]:
     return {context: counts[2 * i : 2 * i + 2].tolist() for i, context in enumerate(CONTEXTS)}
 
 
-def statistics_of(found: Found, pairs: PairModel | None) -> MapStatistics:
+def statistics_of(found: Found, params: MapParams, pairs: PairModel | None) -> MapStatistics:
     """The counts of one batch."""
+    too_long = params.too_long(found.lengths)
     mapped, proper, secondary, supplementary, edits, edited_bases, mapqs, distances, rates = _native.count_records(
         found.alignments.native, found.base_offsets, round(1 / ERROR_RATE_BIN)
     )
+    check_count("reads", len(found), len(found.alignments.flag) - secondary - supplementary)
     return MapStatistics(
         reads=len(found),
         bases=int(found.base_offsets[-1] - found.base_offsets[0]),
@@ -181,6 +182,8 @@ def statistics_of(found: Found, pairs: PairModel | None) -> MapStatistics:
         properly_paired=proper,
         secondary=secondary,
         supplementary=supplementary,
+        long_reads=int(np.count_nonzero(params.chained_as_long(found.lengths) & ~too_long)),
+        too_long=int(np.count_nonzero(too_long)),
         edits=edits,
         edited_bases=edited_bases,
         mapqs=mapqs,

@@ -5,12 +5,10 @@ Unless a comment names a machine, the history does not record where a number was
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from gpualign.engine.gpu.compiler import Variant
 from gpualign.engine.select import Kernels, Work
-from gpualign.io.sizes import longest_read, symbols_in_files
 from gpualign.map.params import MapParams
 
 #: batches in flight on a device: some compute while others finish a few slow reads, and one is copied
@@ -32,10 +30,6 @@ API_BATCH, API_CPU_BATCH = 1 << 22, 1 << 19
 #: large pinned buffers of each size to pin ahead, as several batches in flight soon need them
 PINNED_AHEAD = 2
 
-#: threads that parse each file of pairs
-PARSERS = 4
-#: maximum threads that inflate each gzip stream for GPUs, and the number from which they are faster than one thread
-MAX_INFLATERS, MIN_INFLATERS = 8, 6
 #: samples of up to so many batches are mapped in one thread
 SMALL_SAMPLE_BATCHES = 2
 #: a sample of more than this share of a thread's work is mapped by all threads, as the others would wait for it
@@ -182,9 +176,14 @@ VARIANTS: tuple[Variant, ...] = (
 KERNELS = Kernels("map", core_rate=5.7e6, compile_s=3.0, variants=VARIANTS)
 
 
-def work_of(reads: Sequence[str], params: MapParams, records: str = "paf") -> Work:
-    """The work of mapping files of reads to records in the form "sam", "bam" or "paf"."""
-    work, longest = Work.of(KERNELS, symbols_in_files(*reads)), longest_read(reads[0])
+def work_of(bases: float | None, longest: int, params: MapParams, records: str = "paf") -> Work:
+    """The work of mapping reads to records in the form "sam", "bam" or "paf".
+
+    Args:
+        bases: estimate for all reads; None: unknown.
+        longest: bases of the longest of the first reads; 0: unknown.
+    """
+    work = Work.of(KERNELS, bases)
     writing: tuple[Variant, ...] = (
         () if records == "paf" else (("map_text", text_defines(records == "bam")), ("bgzf", {}))
     )

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gpualign.io.alignment import header_fields, program_line
 from gpualign.io.contigs import HeaderContigs
 from gpualign.io.record_sorter import RecordOrder
+from gpualign.io.sam_header import header_fields, program_line
 
 _VERSION = "VN:1.6"
 #: what @HD says of an order: SO and GO, and which order by name it is

@@ -36,6 +36,14 @@ template <class... T> nb::typed<nb::tuple, std::decay_t<T>...> tuple_of(T&&... v
 // An array that is modified in place.
 template <class T> using Mutable = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
+// A struct as gpualign/engine/gpu/abi.py makes it.
+template <class Struct> Struct struct_of(const nb::bytes& bytes) {
+    Struct found;
+    if (bytes.size() != sizeof found) throw nb::value_error("a struct of another size");
+    std::memcpy(&found, bytes.c_str(), sizeof found);
+    return found;
+}
+
 // Hands a vector over to NumPy without copying.
 template <class T> Output<T> to_numpy(std::vector<T>&& values) {
     auto* owned = new std::vector<T>(std::move(values));

@@ -25,17 +25,13 @@ DEFAULT_COLUMNS = (
 SCORE_COLUMNS = ("query", "target", "score", "qlen", "tlen", "strand")
 #: columns that a score is enough for
 _SCORED = {*SCORE_COLUMNS, "qstrand", "tstrand", "evalue", "bits"}
-#: vsearch's names of user fields and the columns they are here
-VSEARCH_FIELDS = {
-    "query": "query",
-    "target": "target",
+#: vsearch's and BLAST's (``-outfmt 6``) names of columns, where they are others here
+_COLUMN_OF = {
     "id": "identity",
     "raw": "score",
-    "alnlen": "alnlen",
     "ids": "matches",
     "mism": "mismatches",
     "opens": "gapopens",
-    "gaps": "gaps",
     "exts": "gapexts",
     "ql": "qlen",
     "qlo": "qstart",
@@ -45,21 +41,6 @@ VSEARCH_FIELDS = {
     "thi": "tend",
     "qs": "qlen",
     "ts": "tlen",
-    "qstrand": "qstrand",
-    "tstrand": "tstrand",
-    "caln": "caln",
-    "pairs": "pairs",
-    "pctgaps": "pctgaps",
-    "qcov": "qcov",
-    "tcov": "tcov",
-    "id0": "id0",
-    "id1": "id1",
-    "id2": "id2",
-    "id3": "id3",
-    "id4": "id4",
-}
-#: BLAST's names of columns (``-outfmt 6``) and what they are here
-BLAST_FIELDS = {
     "qseqid": "query",
     "sseqid": "target",
     "length": "alnlen",
@@ -71,10 +52,11 @@ BLAST_FIELDS = {
     "nident": "matches",
     "bitscore": "bits",
 }
+#: vsearch's columns that are not written unless named
+_OTHER_FIELDS = ("qstrand", "tstrand", "caln", "pairs", "pctgaps", "qcov", "tcov", "id0", "id1", "id2", "id3", "id4")
 #: columns of a search alone
 SEARCH_FIELDS = ("evalue", "bits")
-_COLUMN_OF = VSEARCH_FIELDS | BLAST_FIELDS
-USER_FIELDS = sorted({*_COLUMN_OF, *DEFAULT_COLUMNS, *SEARCH_FIELDS, "pident"})
+USER_FIELDS = sorted({*_COLUMN_OF, *_OTHER_FIELDS, *DEFAULT_COLUMNS, *SEARCH_FIELDS, "pident"})
 
 
 def column_of(field: str) -> str:

@@ -8,18 +8,18 @@ from dataclasses import replace
 
 from gpualign import _native
 from gpualign.engine.run_context import RunContext
-from gpualign.engine.stage import Backend
+from gpualign.engine.stage import Backend, Stage
 from gpualign.engine.tiles import Tiles, digest
 from gpualign.errors import check_count, counted
 from gpualign.io.table_output import TableSink
 from gpualign.pairwise.alignments import Alignments
-from gpualign.pairwise.cpu import MAX_EDITS, PairProblem
+from gpualign.pairwise.cpu import MAX_EDITS, PairProblem, align_on_cpu
+from gpualign.pairwise.device.kernel import PairwiseKernel
 from gpualign.pairwise.heatmap import Heatmap
 from gpualign.pairwise.matrix_output import write_matrix
 from gpualign.pairwise.output import PairFormat, columns_of
 from gpualign.pairwise.pair_inputs import PairFiles, PairInputs
 from gpualign.pairwise.params import PairwiseOutput, PairwiseParams
-from gpualign.pairwise.stage import pairwise_stage
 from gpualign.pairwise.tuning import work_of
 from gpualign.params import RunOptions
 from gpualign.plots.drawing import check_plot
@@ -80,8 +80,12 @@ def align_all(
             done.append(len(block))
             yield block
 
+    stage = Stage[PairBlock, Alignments](
+        lambda block: align_on_cpu(problem, block), lambda device: PairwiseKernel(device, problem)
+    )
+
     def align(some: Iterable[PairBlock]) -> Iterator[Alignments]:
-        return backend.run(some, pairwise_stage(problem))
+        return backend.run(some, stage)
 
     results = align(blocks())
     if resume is not None:

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.errors import UsageError, check_range
-from gpualign.io.alignment import header_fields, in_ascii
 from gpualign.io.record_sorter import Marks, TemplateNumbers
+from gpualign.io.sam_header import header_fields, in_ascii
 from gpualign.streaming.timeline import STEPS
 
 #: Picard's name of the library of reads whose read group has none

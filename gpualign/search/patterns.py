@@ -12,7 +12,7 @@ from gpualign.errors import InputError, UsageError
 from gpualign.io.chunks import read_chunks
 from gpualign.io.fastx import parse
 from gpualign.io.files import InputFile
-from gpualign.io.sources import Streamed
+from gpualign.io.text import Streamed
 from gpualign.search.cpu import Patterns
 from gpualign.search.params import LONGEST_PATTERN, SearchParams
 from gpualign.sequences.batch import join_bytes

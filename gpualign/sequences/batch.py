@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpualign.sequences.offsets import join_offsets, offsets_of, positions_of
+from gpualign import _native
+from gpualign.sequences.offsets import join_offsets, offsets_of
 from gpualign.tables.column import TextColumn
 from gpualign.tables.row import Row
 from gpualign.tables.table import Column, Table
@@ -113,22 +114,8 @@ class SequenceBatch(Tabular):
 
     def take(self, chosen: NDArray[np.int64]) -> SequenceBatch:
         """The sequences with these numbers."""
-
-        def picked(text: NDArray[np.uint8] | None, offsets: NDArray[np.int64] | None) -> Any:
-            if text is None or offsets is None:
-                return None, None
-            lengths = offsets[chosen + 1] - offsets[chosen]
-            return text[positions_of(offsets[chosen], lengths)], offsets_of(lengths)
-
-        names, name_offsets = picked(self.names, self.name_offsets)
-        bases, base_offsets = picked(self.bases, self.base_offsets)
-        qualities, _ = picked(self.qualities, self.base_offsets)
-        comments, comment_offsets = picked(self.comments, self.comment_offsets)
-        mates = None if self.mates is None else self.mates[chosen]
         flags = None if self.flags is None else self.flags[chosen]
-        return SequenceBatch(
-            names, name_offsets, bases, base_offsets, qualities, comments, comment_offsets, mates, flags
-        )
+        return SequenceBatch(*_native.take_reads(self.native, np.asarray(chosen, np.int64)), flags)
 
     @classmethod
     def from_records(cls, records: Iterable[tuple[str, str] | tuple[str, str, str]]) -> SequenceBatch:

@@ -30,6 +30,9 @@ class PairBlock:
     def take(self, keep: NDArray[np.bool_] | NDArray[np.int64] | slice) -> PairBlock:
         return PairBlock(self.queries[keep], self.targets[keep])
 
+    def part(self, start: int, stop: int) -> PairBlock:
+        return self.take(slice(start, stop))
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled as runs of one query with targets that follow each other, where that is shorter."""
         if len(self) == 0:

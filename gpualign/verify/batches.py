@@ -122,7 +122,7 @@ def prepare_chunk(
     queries: NameIndex,
     targets: NameIndex,
 ) -> Batch:
-    """The same of candidates as they were read. Names are looked up in ``queries`` and ``targets``.
+    """The pairs of a chunk of candidates, whose names are looked up in ``queries`` and ``targets``.
 
     Raises:
         InputError: one is malformed, or a name is not known.

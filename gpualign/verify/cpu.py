@@ -50,7 +50,7 @@ class VerifyPairs:
     def __len__(self) -> int:
         return len(self.query)
 
-    def slice(self, first: int, last: int) -> VerifyPairs:
+    def part(self, first: int, last: int) -> VerifyPairs:
         """Pairs [first, last), with the same queries."""
         return self.take(slice(first, last))
 

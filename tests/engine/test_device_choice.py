@@ -20,7 +20,7 @@ from gpualign.engine.select import GPU_START_S, Work, open_backend, worth_a_gpu
 from gpualign.errors import DeviceError
 from gpualign.io import sizes
 from gpualign.io.in_memory import symbols_in
-from gpualign.io.sizes import symbols_in_files
+from gpualign.io.sizes import longest_read, symbols_in_files
 from gpualign.map.params import MapParams
 from gpualign.map.tuning import chain_defines, map_shape, slow_path_defines, work_of
 from gpualign.params import RunOptions
@@ -138,19 +138,19 @@ def test_what_is_known_to_be_needed_is_compiled_while_the_input_is_read(warm, tm
     monkeypatch.setattr(compiler, "compile_modules", compile_modules)
     reads = tmp_path / "reads.fq"
     reads.write_text("".join(f"@r{i}\n{'A' * length}\n+\n{'I' * length}\n" for i, length in enumerate((150, 250, 100))))
-    given = work_of([str(reads)], MapParams())
+    given = work_of(4.0, longest_read(str(reads)), MapParams())
     others = (("map_slow_path", slow_path_defines(False)), ("map_chains", chain_defines(False)))
     assert given.modules == (("map", map_shape(250).defines()), *others)
     with open_backend(RunOptions(device="cuda:0"), "map", given):
         assert done.wait(10)
     assert compiled == [("map", map_shape(250).defines()), *others]
-    fasta = random_file(tmp_path / "f.fa", 3, 100)
-    assert work_of([fasta], MapParams()).modules == (("map", map_shape(100).defines()), *others)
-    assert work_of([fasta], MapParams(meth="directional")).modules[0] == ("map", map_shape(100).defines(True))
+    assert work_of(None, 100, MapParams()).modules == (("map", map_shape(100).defines()), *others)
+    assert work_of(None, 100, MapParams(meth="directional")).modules[0] == ("map", map_shape(100).defines(True))
     folded = tmp_path / "folded.fa"
     folded.write_text(">a\nACGT\nACGT\n>b\nACGT\n")
-    assert work_of([str(folded)], MapParams()).modules == ()
-    assert work_of(["-"], MapParams()).modules == ()
+    assert longest_read(str(folded)) == longest_read("-") == 0
+    assert work_of(None, 0, MapParams()).modules == ()
+    assert longest_read(random_file(tmp_path / "f.fa", 3, 100)) == 100
 
 
 def test_symbols_in_files(tmp_path):

@@ -8,7 +8,8 @@ import numpy as np
 
 from gpualign import _native
 from gpualign.index.minimizers import IndexParams, MinimizerIndex, build_index
-from gpualign.map.params import LONG_READS, Chaining
+from gpualign.map.params import LONG_READS, Chaining, Scoring
+from gpualign.map.rules import chain_rules
 from gpualign.sequences.batch import join_bytes
 from tests.helpers.sam import cigar_text
 from tests.helpers.sequences import make_reference
@@ -55,8 +56,7 @@ def map_by_chaining(
         offsets,
         np.zeros(0, np.uint8),
         np.zeros(len(offsets), np.int64),
-        scores=scores,
-        chaining=chaining.native(200),
+        rules=chain_rules(index.params.k, index.params.w, Scoring(*scores), chaining, 200).tobytes(),
         max_secondary=max_secondary,
     )
     found = []

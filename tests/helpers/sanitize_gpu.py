@@ -29,6 +29,7 @@ TOOLS = ("memcheck", "racecheck", "initcheck")
 #: what a tool has found; racecheck counts its warnings as well: places where a warp lacks a barrier
 _SUMMARY = re.compile(r"(?:ERROR|RACECHECK) SUMMARY: (\d+)")
 _PAIRS, _CLIPPED, _LONG = 100, 100, 6
+_ADAPTER = "AGATCGGAAGAGCACACGTCTGAACTCCAGTCA"
 _LENGTH, _LONG_LENGTH = 150, 3000
 #: exit code of what takes too long, as `timeout` has it
 _TOO_LONG = 124
@@ -54,7 +55,8 @@ def find_sanitizer() -> str | None:
 
 def write_inputs(folder: Path, seed: int) -> dict[str, list[str]]:
     """Name -> what `gpualign map` is called with. A reference with repeats; pairs, some of them with gaps, with unknown
-    bases or without a locus; reads of which a part is from elsewhere; long reads."""
+    bases or without a locus; reads of which a part is from elsewhere; pairs of spliced, chimeric and short inserts;
+    long reads."""
     rng = random.Random(seed)
     repeat = random_text(rng, 400)
     genome = "".join(random_text(rng, 6000) + mutate(rng, repeat, 0.01) for _ in range(10))
@@ -79,14 +81,28 @@ def write_inputs(folder: Path, seed: int) -> dict[str, list[str]]:
         rng.shuffle(parts)
         return mutate(rng, "".join(parts), 0.01)
 
+    def split_mates(number: int) -> list[str]:
+        """Inserts of three exons, of two distant loci, and inserts of every length that end in the adapters."""
+        if number % 3 == 0:
+            start = rng.randrange(len(genome) - 3000)
+            insert = "".join(genome[start + at : start + at + rng.randrange(40, 150)] for at in (0, 700, 2500))
+        elif number % 3 == 1:
+            insert = piece(rng.randrange(60, 240)) + reverse_complement(piece(rng.randrange(60, 240)))
+        else:
+            insert = piece(number)
+        strands = (insert, reverse_complement(insert))
+        return [mutate(rng, (strand + _ADAPTER + random_text(rng, _LENGTH))[:_LENGTH], 0.005) for strand in strands]
+
     def written(name: str, reads: list[str]) -> str:
         return str(write_fastq(folder / name, *((f"r{i}", read, "I" * len(read)) for i, read in enumerate(reads))))
 
     reference, pairs = str(write_fasta(folder / "ref.fa", g=genome)), [mates(number) for number in range(_PAIRS)]
+    split = [split_mates(number) for number in range(_PAIRS)]
     long_reads = [mutate(rng, piece(_LONG_LENGTH), 0.06) for _ in range(_LONG)]
     return {
         "plain": [reference, *(written(f"{end}.fq", [pair[end] for pair in pairs]) for end in (0, 1))],
         "clipped": [reference, written("clipped.fq", [clipped() for _ in range(_CLIPPED)])],
+        "split": [reference, *(written(f"split{end}.fq", [pair[end] for pair in split]) for end in (0, 1))],
         "long": ["-x", "ont", reference, written("long.fq", long_reads)],
     }
 

@@ -8,19 +8,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign.engine.gpu.abi import struct
+from gpualign.engine.gpu.abi import changed, struct
 from gpualign.engine.gpu.device_arrays import Computed
 from gpualign.index.minimizers import MinimizerIndex
 from gpualign.map.alignments import Alignments
 from gpualign.map.device.batch import MapBatch
-from gpualign.map.device.chains import COUNTERS, ArenaSizes, chain_batch_of, chain_launch, chain_rules, used_items
-from gpualign.map.device.kernel import Workspace, batch_of, edit_limits, rules_of
+from gpualign.map.device.chains import COUNTERS, ArenaSizes, chain_batch_of, chain_launch, used_items
+from gpualign.map.device.kernel import Workspace, batch_of, edit_limits
 from gpualign.map.device.slow_path import SlowPath, all_templates
 from gpualign.map.device.target import index_arrays, is_packed, padded_mask, target_of
 from gpualign.map.device.text import TextBatch, text_arrays, text_target
 from gpualign.map.meth import conversions_of
 from gpualign.map.pairs import PairModel
 from gpualign.map.params import MapParams
+from gpualign.map.rules import chain_rules, map_rules
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.reference import Reference
 from tests.helpers import native
@@ -46,7 +47,9 @@ def map_scalar(
     limits = edit_limits(params, item.longest[2])
     memory = np.zeros(workspace.nbytes // 8 + 1, np.uint64)
     target, _held = host_target(index)
-    rules = rules_of(index, params, model, *_addresses(model.penalties, limits))
+    penalties, edits = _addresses(model.penalties, limits)
+    rules = map_rules(index.params.k, index.params.w, index.reference.bases, params, model)
+    rules = changed(rules, penalties=penalties, limits=edits)
     further = workspace.overflow_records(params, len(batch))
     while True:
         item = MapBatch.of(batch, pairs is not None, conversions=conversions)
@@ -101,7 +104,9 @@ def map_chains_scalar(index: MinimizerIndex, item: MapBatch, params: MapParams) 
     arena_sizes, (target, _held) = ArenaSizes(), host_target(index)
     while True:
         capacity, counters = arena_sizes.items(len(item.batch.bases), len(item.batch)), np.zeros(COUNTERS, np.uint32)
-        rules, secondary, at = chain_rules(index, params), params.reporting.secondary, int(counters.ctypes.data)
+        k, w, max_hits = index.params.k, index.params.w, params.seeding.max_hits
+        rules = chain_rules(k, w, params.scoring, params.chaining, max_hits)
+        secondary, at = params.reporting.secondary, int(counters.ctypes.data)
         batch = chain_batch_of(item, int(item.block.ctypes.data), rules, secondary, capacity, array, at)
         native.map_chains_scalar(chain_launch(target, batch, at).tobytes())
         used = used_items(counters)

@@ -13,9 +13,9 @@ import numpy as np
 import pysam
 import pytest
 
-from gpualign.io.alignment import bam_header
 from gpualign.io.bam_index import BamIndex
 from gpualign.io.bgzf import bgzf_writer
+from gpualign.io.sam_header import bam_header
 from tests.helpers import good_input
 from tests.helpers.bam import bam_records, coordinate_of, parsed_index, random_templates
 

@@ -15,10 +15,10 @@ import pysam
 import pytest
 
 from gpualign.errors import InputError
-from gpualign.io import record_input, sources
-from gpualign.io.alignment import dropped_tags
+from gpualign.io import record_input
 from gpualign.io.files import InputFile
 from gpualign.io.reads import ReadSource, RecordReads
+from gpualign.io.sam_header import dropped_tags
 from gpualign.sequences.batch import SequenceBatch, join_bytes
 
 COMPLEMENT = str.maketrans("ACGTRYSWKMBDHVN", "TGCAYRSWMKVHDBN")
@@ -90,7 +90,7 @@ def test_reads_are_those_of_htslib(
     keep_read_groups: bool,
     mode: str,
 ) -> None:
-    monkeypatch.setattr(sources, "MIN_READ", 1)
+    monkeypatch.setattr("gpualign.io.text.MIN_READ", 1)
     monkeypatch.setattr(record_input, "_HEADER_BYTES", 100)
     monkeypatch.setattr(record_input, "_GATHERED_PIECE", 400)
     path = write_bam(tmp_path / "x.bam", 400, mode, qualities=qualities)

@@ -15,7 +15,7 @@ import pytest
 
 from gpualign import _native
 from gpualign.io import bgzf
-from gpualign.io.bgzf_block import BLOCK_CONTENT
+from gpualign.io.bgzf import BLOCK_CONTENT
 
 TEXTS = [
     b"",

@@ -15,15 +15,14 @@ import pytest
 from gpualign import _native
 from gpualign.engine.gpu.pinned_pool import PinnedPool
 from gpualign.errors import InputError
-from gpualign.io import chunks, sources
+from gpualign.io import chunks
 from gpualign.io.chunks import read_chunks
 from gpualign.io.fastq_text import FastqText
 from gpualign.io.fastx import Chunk, parse
 from gpualign.io.files import InputFile
 from gpualign.io.packed import Packed
 from gpualign.io.reads import Reads
-from gpualign.io.sources import InPieces, Source, Stored, Streamed
-from gpualign.io.text import HeldText
+from gpualign.io.text import HeldText, InPieces, Source, Stored, Streamed
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.fastq import StagedText
 from gpualign.sequences.batch import SequenceBatch, join_batches
@@ -117,7 +116,7 @@ def test_chunk_borders_at_every_byte_of_a_record(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: Callable[[InputFile], Source], ends: str
 ) -> None:
     """However much of a file is read at a time, what is read ends at any of its bytes."""
-    monkeypatch.setattr(sources, "MIN_READ", 1)
+    monkeypatch.setattr("gpualign.io.text.MIN_READ", 1)
     monkeypatch.setattr(chunks, "_WINDOW", 1)
     text = "".join(FEW).replace("\n", ends).encode()
     expected = parse(chunk_of(text))

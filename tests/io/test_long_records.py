@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from gpualign import _native
 from gpualign.errors import InputError
-from gpualign.io import chunks, fastx, sources
+from gpualign.io import chunks, fastx
 from gpualign.io.chunks import read_chunks
 from gpualign.io.files import InputFile
 from gpualign.io.references import read_reference
-from gpualign.io.sources import Stored, Streamed
+from gpualign.io.text import Stored, Streamed
 from gpualign.mems import queries as mems_queries
 from gpualign.mems.params import MemsParams
 from gpualign.mems.run import run_mems
@@ -28,7 +28,7 @@ def read_all(path: Path, chunk: int, part: int, stored: bool) -> list[tuple[str,
     """Names and sequences, in small blocks."""
     found: list[tuple[str, str]] = []
     with InputFile(str(path)) as file, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sources, "MIN_READ", 1)
+        patch.setattr("gpualign.io.text.MIN_READ", 1)
         patch.setattr(chunks, "_WINDOW", 1)
         for item in read_chunks((Stored if stored else Streamed)(file), chunk, long_records=True):
             if isinstance(item, fastx.LongRecord):
@@ -94,7 +94,7 @@ def test_a_bad_base_in_a_long_query_has_its_line(tmp_path: Path, monkeypatch: py
     path = tmp_path / "x.fa"
     path.write_text(">a\n" + "ACGTACGT\n" * 5000 + "ACGT*\nACGT\n")
     (tmp_path / "ref.fa").write_text(">r\nACGTACGT\n")
-    monkeypatch.setattr(sources, "MIN_READ", 16)
+    monkeypatch.setattr("gpualign.io.text.MIN_READ", 16)
     monkeypatch.setattr(mems_queries, "_PART_BYTES", 100)
     options = RunOptions(device="cpu", batch_size=64, quiet=True)
     with pytest.raises(InputError, match=r"x\.fa:5002: record 'a'"):

@@ -180,7 +180,7 @@ def test_names_that_are_not_checked(cli: Cli, tmp_path: Path, reference: Path) -
 
 def test_pairs_in_blocks_for_other_machines(tmp_path: Path) -> None:
     """Chunks of bgzf, which are cut between pairs, are paired by the same names."""
-    from gpualign.io.paired_reads import interleaved_reads
+    from gpualign.io.lanes import interleaved_reads
     from gpualign.io.reads import ReadSource
 
     for name in ("x{}.{}", "SRR1.{}.{}"):

@@ -16,7 +16,7 @@ from gpualign.io.chunks import read_chunks
 from gpualign.io.fastx import Chunk, UncountedLine, parse
 from gpualign.io.files import InputFile
 from gpualign.io.packed import Packed, PackedText
-from gpualign.io.sources import Streamed
+from gpualign.io.text import Streamed
 from tests.helpers.files import write_bgzf
 
 

@@ -19,7 +19,7 @@ from gpualign.io import reads, streams
 from gpualign.io.chunks import read_chunks
 from gpualign.io.files import InputFile
 from gpualign.io.reads import ReadSource
-from gpualign.io.sources import Source
+from gpualign.io.text import Source
 
 TEXT = b"".join(b"@read%d\n%s\n+\n%s\n" % (i, b"ACGT" * (i % 9), b"FFFF" * (i % 9)) for i in range(5000))
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gzip
 import itertools
+import struct
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +16,10 @@ import pytest
 from gpualign.io import tuning
 from gpualign.io.files import InputFile
 from gpualign.io.record_input import BamChunk, RecordInput
+from tests.helpers.files import write_bgzf
+from tests.helpers.record_files import write_sam
+
+Cli = Callable[..., tuple[int, bytes, str]]
 
 
 def after_header(path: Path) -> bytes:
@@ -83,3 +89,58 @@ def test_threads_end_with_the_file(bam: Path) -> None:
         assert any(thread.name.startswith("gpualign-ahead") for thread in threading.enumerate())
     assert not any(thread.name.startswith("gpualign-ahead") for thread in threading.enumerate())
     del chunks
+
+
+def bam_text(contigs: list[tuple[bytes, int]], contig: int, mate_contig: int) -> bytes:
+    """A BAM file with a record of four bases, by the specification (section 4.2)."""
+    parts = [struct.pack("<4sii", b"BAM\1", 0, len(contigs))]
+    parts += [struct.pack("<i2si", 2, name + b"\0", length) for name, length in contigs]
+    record = struct.pack("<iiBBHHHIiii", contig, 3, 2, 60, 4681, 1, 0, 4, mate_contig, -1, 0)
+    record += b"r\0" + struct.pack("<I", 4 << 4) + b"\x12\x48" + b"IIII"
+    return b"".join([*parts, struct.pack("<i", len(record)), record])
+
+
+@pytest.mark.parametrize("command", ["sort", "markdup"])
+@pytest.mark.parametrize(
+    ("contigs", "contig", "mate_contig", "error"),
+    [
+        ([(b"a", 9)], 0, -1, ""),
+        ([(b"a", 9)], -1, 0, ""),
+        ([(b"a", 9)], 1, -1, "after 0 records: a record of a contig that the header does not have"),
+        ([(b"a", 9)], -2, -1, "after 0 records: a record of a contig that the header does not have"),
+        ([(b"a", 9)], 0, 1, "after 0 records: a record of a contig that the header does not have"),
+        ([], 0, -1, "after 0 records: a record of a contig that the header does not have"),
+        ([(b"a", 9), (b"a", 9)], 0, -1, "the header has the contig 'a' twice"),
+        ([(b"a", -1)], 0, -1, "the header says that the contig 'a' has -1 bases"),
+    ],
+)
+def test_contigs_of_bam(
+    cli: Cli,
+    tmp_path: Path,
+    command: str,
+    contigs: list[tuple[bytes, int]],
+    contig: int,
+    mate_contig: int,
+    error: str,
+) -> None:
+    """htslib refuses the same files, but for the length."""
+    path, out = write_bgzf(tmp_path / "a.bam", bam_text(contigs, contig, mate_contig), 1000), tmp_path / "out.bam"
+    code, _, messages = cli(command, path, "-o", out)
+    assert (code, out.exists()) == ((3, False) if error else (0, True))
+    assert error in messages
+    if not (contigs and contigs[0][1] < 0):
+        try:
+            pysam.samtools.view("-h", path, catch_stdout=True)
+        except pysam.SamtoolsError:
+            assert error
+        else:
+            assert not error
+
+
+@pytest.mark.parametrize(("length", "code"), [(9, 0), (2**31 - 1, 0), (2**31, 3), (10**30, 3), (-1, 3), ("x", 3)])
+def test_lengths_of_contigs_of_sam(cli: Cli, tmp_path: Path, length: int | str, code: int) -> None:
+    """The specification allows 1 to 2^31 - 1."""
+    path = write_sam(tmp_path / "a.sam", ["r\t0\ta\t4\t60\t4M\t*\t0\t0\tACGT\tIIII"], [f"@SQ\tSN:a\tLN:{length}"])
+    found, _, messages = cli("sort", path, "-o", tmp_path / "out.bam")
+    assert found == code
+    assert ("a.sam: " in messages) == (code == 3)

@@ -15,7 +15,7 @@ from gpualign.io.bgzf import BgzfCodec, bgzf_writer
 from gpualign.io.chunks import read_chunks
 from gpualign.io.fastx import parse
 from gpualign.io.files import InputFile
-from gpualign.io.sources import InPieces, Stored
+from gpualign.io.text import InPieces, Stored
 from tests.helpers.paths import GENOMES
 
 Cli = Callable[..., tuple[int, bytes, str]]

@@ -19,7 +19,7 @@ from gpualign import _native
 from gpualign.errors import InputError
 from gpualign.io.chunks import read_batches
 from gpualign.io.reads import ReadSource
-from gpualign.notices import told_to
+from gpualign.notices import notices_to
 from gpualign.sequences.batch import SequenceBatch, join_batches
 from tests.helpers.commands import program
 from tests.helpers.files import Record, fastq, write_bgzf, write_fasta, write_fastq
@@ -51,7 +51,7 @@ def reads(count: int, mate: int = 1) -> list[Record]:
 
 
 def read_batch(path: str, *, chunk_bytes: int = 3000, **how: bool | int) -> SequenceBatch:
-    with told_to(lambda message: None), ReadSource(path, **how) as source:  # type: ignore[arg-type]
+    with notices_to(lambda message: None), ReadSource(path, **how) as source:  # type: ignore[arg-type]
         return join_batches([item.columns() for item in source.records(chunk_bytes // 2)])
 
 
@@ -134,7 +134,7 @@ def test_a_late_chunk_is_named_by_its_line(tmp_path: Path) -> None:
     made = reads(300)
     path = tmp_path / "w.fq"
     path.write_bytes(wrapped(made, 50) + b"@z\nAC\nNQ\n+\nII\nII\n")
-    with told_to(lambda message: None), pytest.raises(InputError, match="'Q' is not a nucleotide") as caught:
+    with notices_to(lambda message: None), pytest.raises(InputError, match="'Q' is not a nucleotide") as caught:
         list(read_batches(str(path), 4000))
     assert caught.value.line == wrapped(made, 50).count(b"\n") + 3
 

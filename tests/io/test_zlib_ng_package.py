@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from gpualign.errors import GpualignError
-from gpualign.io import zlib_ng_package
-from gpualign.io.bgzf_block import BLOCK_CONTENT, LARGEST_BLOCK
+from gpualign.io import deflate_packages
+from gpualign.io.bgzf import BLOCK_CONTENT, LARGEST_BLOCK
 
 TEXT = np.frombuffer(b"".join(b"line %d\n" % i for i in range(30_000)), np.uint8)
 #: cannot be compressed
@@ -20,7 +20,7 @@ NOISE = np.frombuffer(random.Random(1).randbytes(2 * BLOCK_CONTENT + 1), np.uint
 @pytest.mark.parametrize("level", range(10))
 @pytest.mark.parametrize("text", [TEXT, NOISE, TEXT[:1], TEXT[:0]], ids=["text", "noise", "one byte", "nothing"])
 def test_blocks_of_every_level(text: np.ndarray, level: int) -> None:
-    blocks = bytes(zlib_ng_package.zlib_ng().compress(text, level))
+    blocks = bytes(deflate_packages.zlib_ng().compress(text, level))
     assert gzip.decompress(blocks) == text.tobytes()
     sizes = []
     while blocks:
@@ -31,11 +31,11 @@ def test_blocks_of_every_level(text: np.ndarray, level: int) -> None:
 
 
 def test_higher_levels_are_smaller() -> None:
-    sizes = [len(zlib_ng_package.zlib_ng().compress(TEXT, level)) for level in (0, 1, 5, 9)]
+    sizes = [len(deflate_packages.zlib_ng().compress(TEXT, level)) for level in (0, 1, 5, 9)]
     assert sizes == sorted(sizes, reverse=True)
 
 
 def test_a_package_without_them_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(zlib_ng_package, "_FUNCTIONS", ("zng_no_such_function",))
+    monkeypatch.setattr(deflate_packages, "_OF_ZLIB_NG", ("zng_no_such_function",))
     with pytest.raises(GpualignError, match=r"zlib-ng package does not show zlib-ng .*zng_no_such_function"):
-        zlib_ng_package.zlib_ng.__wrapped__()
+        deflate_packages.zlib_ng.__wrapped__()

@@ -24,10 +24,10 @@ from gpualign.map.alignments import Found, Written
 from gpualign.map.device import target
 from gpualign.map.device import text as device_text_module
 from gpualign.map.device.fastq import KERNELS as FASTQ_KERNELS
+from gpualign.map.device.fastq_batch import TextMapBatch, TextMapKernel
 from gpualign.map.device.kernel import KERNELS as MAP_KERNELS
 from gpualign.map.device.slow_path import KERNELS as SLOW_PATH_KERNELS
 from gpualign.map.device.text import TextBatch
-from gpualign.map.device.text_batch import TextMapBatch, TextMapKernel
 from gpualign.map.formatter import RecordFormatter
 from tests.helpers import native as native_tests
 from tests.helpers.fake_cuda import FakeDriver

@@ -7,6 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gpualign.map.params import Scoring
+from gpualign.map.rules import affine_scores
 from gpualign.sequences.batch import join_bytes
 from tests.helpers import native as native_tests
 from tests.helpers.sam import cigar_text
@@ -23,7 +25,13 @@ LARGE_SCORES = [(20, 80, 120, 20, 100), (100, 400, 600, 100, 500), (1, 4, 6, 1, 
 def affine(reference: str, queries: list[str], diagonals: list[int], band: int, scores=SCORES, **pins: int):
     bases, offsets = join_bytes([query.encode() for query in queries])
     score, begin, cigar, cigar_offsets = native_tests.align_affine(
-        make_reference(reference).native, bases, offsets, np.array(diagonals, np.int64), band, scores, **pins
+        make_reference(reference).native,
+        bases,
+        offsets,
+        np.array(diagonals, np.int64),
+        band,
+        affine_scores(Scoring(*scores)).tobytes(),
+        **pins,
     )
     texts = [
         cigar_text(cigar[a:b].tolist())
@@ -139,8 +147,9 @@ def test_reads_that_need_no_dynamic_program(crowded: bool, scores: tuple[int, ..
         read = "".join(query)
         substitutions = sum(a != b for a, b in zip(read, text[limit:], strict=False))
         as_bytes = [np.frombuffer(s.encode(), np.uint8) for s in (read, text)]
-        assert not native_tests.is_ungapped(*as_bytes, substitutions=substitutions + 1, scores=scores)
-        if not native_tests.is_ungapped(*as_bytes, substitutions=substitutions, scores=scores):
+        costs = affine_scores(Scoring(*scores)).tobytes()
+        assert not native_tests.is_ungapped(*as_bytes, substitutions=substitutions + 1, scores=costs)
+        if not native_tests.is_ungapped(*as_bytes, substitutions=substitutions, scores=costs):
             continue
         wholes += substitutions > 1
         score = (length - substitutions) * scores[0] - substitutions * scores[1]

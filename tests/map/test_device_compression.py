@@ -20,8 +20,7 @@ from gpualign.engine.gpu.deflate import Content, DeflateKernel
 from gpualign.engine.gpu.device import list_devices
 from gpualign.engine.gpu.inflate import BlockGroup, InflateKernel
 from gpualign.io import tuning
-from gpualign.io.bgzf import BgzfCodec, CutBlocks, content_of
-from gpualign.io.bgzf_block import BLOCK_CONTENT
+from gpualign.io.bgzf import BLOCK_CONTENT, BgzfCodec, CutBlocks, content_of
 from tests.helpers.fake_cuda import FakeDriver
 from tests.helpers.sam import without_program
 

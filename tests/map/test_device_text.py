@@ -150,9 +150,9 @@ def test_random_records(seed: int) -> None:
     options = random_options(rng).native(rng.choice(("", "group-7")))
     wanted = rng.choice((None, np.array([rng.random() < 0.7 for _ in range(len(batch))], np.uint8)))
     names = reference.shown_name_bytes
-    arguments = (reference.native, *names, batch.native, alignments.native, wanted, options)
-    expected, count = _native.format_records(*arguments, False)
     found = replace(Found.of(batch, alignments), wanted=wanted, options=options)
+    arguments = (reference.native, *names, batch.native, alignments.native, wanted, *found.native_options)
+    expected, count = _native.format_records(*arguments, False)
     item = TextBatch.of(found, bam=False, deflate=False)
     assert text_in_scalar_code(reference, item) == (expected.tobytes(), count)
     if batch.comments is None and (not len(batch) or np.diff(batch.name_offsets).max() <= 254):

@@ -17,9 +17,9 @@ from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.pinned_pool import is_pinned
 from gpualign.map.device import chains
 from gpualign.map.device.batch import MapBatch
+from gpualign.map.device.fastq_batch import TextMapBatch
 from gpualign.map.device.kernel import MapKernel
 from gpualign.map.device.text import TextBatch, TextKernel
-from gpualign.map.device.text_batch import TextMapBatch
 from gpualign.map.inputs import MapFiles
 from gpualign.map.outputs import MapOutputs
 from gpualign.map.params import MapParams

@@ -10,7 +10,6 @@ import pytest
 
 from gpualign.io.alignment_output import AlignmentLayout
 from gpualign.map.inputs import MapFiles, RecordOptions, Sample
-from gpualign.map.lanes import Lanes
 from gpualign.map.params import MapParams
 from gpualign.params import RunOptions
 
@@ -38,7 +37,7 @@ def test_threads_of_a_file(
     unparsed: bool,
     expected: int,
 ) -> None:
-    monkeypatch.setattr("gpualign.map.lanes.available_cores", lambda: cores)
+    monkeypatch.setattr("gpualign.io.lanes.available_cores", lambda: cores)
     paths = [tmp_path / f"{end}.fq.gz" for end in range(1 + paired)]
     for path in paths:
         path.write_bytes(gzip.compress(b"@a\nACGT\n+\nFFFF\n"))
@@ -46,6 +45,6 @@ def test_threads_of_a_file(
     files = MapFiles(str(tmp_path / "ref.fa"), str(paths[0]), str(paths[1]) if paired else None)
     sample = Sample(files, MapParams(), RecordOptions(), AlignmentLayout(), RunOptions(threads=threads))
     with ExitStack() as stack:
-        lanes = Lanes(sample, stack)
+        lanes = sample.open_reads(stack)
         assert len(list(lanes.reads(1 << 20, unparsed=unparsed))) == 1
         assert {source.inflaters for source in (*lanes.first, *lanes.second)} == {expected}

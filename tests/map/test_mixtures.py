@@ -20,7 +20,8 @@ from gpualign.io.in_memory import as_batch, packed
 from gpualign.io.reads import Reads
 from gpualign.map.api_inputs import batch_of
 from gpualign.map.cpu import map_batch
-from gpualign.map.pairs import Library, PairModel, estimate_pairs
+from gpualign.map.library import Library, estimate_pairs
+from gpualign.map.pairs import PairModel
 from gpualign.map.params import MapParams
 from tests.helpers.files import write_fasta, write_fastq
 from tests.helpers.libraries import FACTS, READ, TESTED, Maker, Pair

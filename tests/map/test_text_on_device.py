@@ -18,9 +18,9 @@ import pytest
 from gpualign.engine.run_context import Opening
 from gpualign.io.bgzf import bgzf_writer
 from gpualign.io.fastq_text import FastqText
+from gpualign.io.lanes import Lanes
 from gpualign.io.reads import Reads
 from gpualign.map.device.fastq import StagedText
-from gpualign.map.lanes import Lanes
 from gpualign.sequences.batch import SequenceBatch
 from tests.helpers.fake_cuda import FakeDriver
 from tests.helpers.paths import GENOMES

@@ -14,7 +14,6 @@
 #include "common/myers_profiles.hpp"
 #include "index/builder.hpp"
 #include "index/reference_arrays.hpp"
-#include "map/arguments.hpp"
 #include "map/mapper.hpp"
 #include "mems/columns.hpp"
 #include "mems/index.hpp"
@@ -31,7 +30,7 @@ namespace {
 
 // Affine alignment of each pattern against the text of its diagonals.
 nb::tuple align_affine(const ReferenceArrays& reference, Input<uint8_t> bases, Input<int64_t> offsets,
-    Input<int64_t> diagonal, int band, nb::tuple scores, int begin_pin, int end_pin) {
+    Input<int64_t> diagonal, int band, const nb::bytes& scores, int begin_pin, int end_pin) {
     const ReferenceView view = reference.view();
     const size_t n = offsets.size() - 1;
     if (diagonal.size() != n || band < 1) throw nb::value_error("one diagonal per pattern and a band of at least 1");
@@ -42,7 +41,7 @@ nb::tuple align_affine(const ReferenceArrays& reference, Input<uint8_t> bases, I
         tasks[i] = {codes.data() + offsets.data()[i], int32_t(offsets.data()[i + 1] - offsets.data()[i]), band,
             diagonal.data()[i], 0, int64_t(view.bases), begin_pin, end_pin};
     std::vector<AffineResult> results;
-    AffineBatch(view, scores_of(scores)).run(tasks, results);
+    AffineBatch(view, struct_of<AffineScores>(scores)).run(tasks, results);
     std::vector<int32_t> score;
     std::vector<int64_t> begin, cigar_offsets{0};
     std::vector<uint32_t> cigar;
@@ -57,8 +56,8 @@ nb::tuple align_affine(const ReferenceArrays& reference, Input<uint8_t> bases, I
 }
 
 // Chains of given anchors.
-nb::list chains_of_anchors(const ReferenceArrays& reference, int k, Input<uint8_t> reverse,
-    Input<uint32_t> reference_positions, Input<int32_t> query_positions, nb::dict chaining) {
+nb::list chains_of_anchors(const ReferenceArrays& reference, Input<uint8_t> reverse,
+    Input<uint32_t> reference_positions, Input<int32_t> query_positions, const nb::bytes& rules) {
     const ReferenceView view = reference.view();
     const uint32_t n = uint32_t(reverse.size());
     std::vector<uint64_t> words(kAnchorWords * n);
@@ -70,7 +69,7 @@ nb::list chains_of_anchors(const ReferenceArrays& reference, int k, Input<uint8_
     std::vector<AnchorChain> capacity(n);
     uint32_t used = 0, *order = nullptr;
     AnchorChain* chains = nullptr;
-    const uint32_t found = find_chains(OneLane(), chain_rules_of(k, 1, {}, chaining), ReferenceText(view), nodes, n, 0,
+    const uint32_t found = find_chains(OneLane(), struct_of<ChainRules>(rules), ReferenceText(view), nodes, n, 0,
         Arena<AnchorChain>{capacity.data(), &used, n}, chains, order);
     nb::list out;
     for (uint32_t c = 0; c < found; c++) {
@@ -84,10 +83,10 @@ nb::list chains_of_anchors(const ReferenceArrays& reference, int k, Input<uint8_
 }
 
 // The points (query, reference) of a chain that stay.
-nb::list points_beside_long_gaps(Input<int32_t> queries, Input<int64_t> references, nb::dict chaining) {
+nb::list points_beside_long_gaps(Input<int32_t> queries, Input<int64_t> references, const nb::bytes& rules) {
     std::vector<ChainPoint> points;
     for (size_t i = 0; i < queries.size(); i++) points.push_back({references.data()[i], queries.data()[i], {}});
-    const uint32_t kept = join_long_gaps(chain_rules_of(15, 10, {}, chaining), points.data(), uint32_t(points.size()));
+    const uint32_t kept = join_long_gaps(struct_of<ChainRules>(rules), points.data(), uint32_t(points.size()));
     nb::list out;
     for (uint32_t p = 0; p < kept; p++) out.append(nb::make_tuple(points[p].query, points[p].reference));
     return out;
@@ -110,7 +109,7 @@ nb::tuple scan_minimizers(Input<uint8_t> bases, int k, int w) {
 
 // Whether a query has so many substitutions on the middle diagonal of the text, and nothing else in the band loses as
 // little.
-bool ungapped_is_best(Input<uint8_t> query, Input<uint8_t> text, int substitutions, nb::tuple scores) {
+bool ungapped_is_best(Input<uint8_t> query, Input<uint8_t> text, int substitutions, const nb::bytes& scores) {
     if (text.size() < query.size() || (text.size() - query.size()) % 2)
         throw nb::value_error("as many diagonals on both sides");
     const OneLane lane;
@@ -126,7 +125,7 @@ bool ungapped_is_best(Input<uint8_t> query, Input<uint8_t> text, int substitutio
     const MapRead read{own.data(), own_others.data(), int32_t(query.size()), limit, 0, true, 0};
     MapTarget target{};
     target.text = around.data();
-    const AffineScores costs = scores_of(scores);
+    const auto costs = struct_of<AffineScores>(scores);
     using Others = OtherAlignments<OneLane>;
     std::vector<int16_t> memory(size_t(Others::kNumbers) * (2 * size_t(limit) + 2));
     Others others(lane, read, false, target, limit, costs, memory.data());
@@ -228,21 +227,14 @@ int32_t reach_distance(Input<uint8_t> query, Input<uint8_t> target, int32_t limi
                   : reach_in_tiles<Bits, reach::Shape<512, 64>>(query, target, limit, substitutions);
 }
 
-template <class Batch> Batch batch_of(const nb::bytes& bytes) {
-    Batch batch;
-    if (bytes.size() != sizeof batch) throw nb::value_error("not a batch");
-    std::memcpy(&batch, bytes.c_str(), sizeof batch);
-    return batch;
-}
-
 // What the kernels do before and after the deflating (cuda/bgzf.cu).
 void set_bgzf_tasks_in_scalar_code(const nb::bytes& bytes) {
-    const BgzfBatch batch = batch_of<BgzfBatch>(bytes);
+    const BgzfBatch batch = struct_of<BgzfBatch>(bytes);
     for (uint32_t i = 0; i < batch.count; i++) set_bgzf_task(batch, i);
 }
 
 void write_bgzf_in_scalar_code(const nb::bytes& bytes) {
-    const BgzfBatch batch = batch_of<BgzfBatch>(bytes);
+    const BgzfBatch batch = struct_of<BgzfBatch>(bytes);
     uint32_t table[256];
     for (uint32_t byte = 0; byte < 256; byte++) table[byte] = crc32_entry(byte);
     for (uint32_t i = 0; i < batch.count; i++) {
@@ -258,7 +250,7 @@ void write_bgzf_in_scalar_code(const nb::bytes& bytes) {
 
 // What the kernel does after the inflating.
 void check_texts_in_scalar_code(const nb::bytes& bytes) {
-    const auto batch = batch_of<InflateBatch>(bytes);
+    const auto batch = struct_of<InflateBatch>(bytes);
     uint32_t table[256];
     for (uint32_t byte = 0; byte < 256; byte++) table[byte] = crc32_entry(byte);
     for (uint32_t i = 0; i < batch.count; i++)
@@ -267,7 +259,7 @@ void check_texts_in_scalar_code(const nb::bytes& bytes) {
 
 // What the kernels do with FASTQ text.
 void read_fastq_in_scalar_code(const nb::bytes& bytes) {
-    const auto batch = batch_of<FastqBatch>(bytes);
+    const auto batch = struct_of<FastqBatch>(bytes);
     const OneLane lane;
     const uint32_t records = batch.reads / batch.mates_each;
     clear_facts(lane, batch);
@@ -366,12 +358,11 @@ NB_MODULE(GPUALIGN_MODULE, m) {
     m.def("align_affine", &align_affine, nb::arg("reference"), nb::arg("bases"), nb::arg("offsets"),
         nb::arg("diagonal"), nb::arg("band"), nb::arg("scores"), nb::arg("begin_pin") = -1, nb::arg("end_pin") = -1,
         "(score, begin, cigar, cigar_offsets) of patterns against diagonals "
-        "[diagonal, diagonal + band) of the reference taken as one contig; scores are (match, mismatch, open, extend, "
-        "clip).");
-    m.def("chain_anchors", &chains_of_anchors, nb::arg("reference"), nb::arg("k"), nb::arg("reverse"),
-        nb::arg("reference_positions"), nb::arg("query_positions"), nb::arg("chaining"),
+        "[diagonal, diagonal + band) of the reference taken as one contig; scores are an AffineScores.");
+    m.def("chain_anchors", &chains_of_anchors, nb::arg("reference"), nb::arg("reverse"), nb::arg("reference_positions"),
+        nb::arg("query_positions"), nb::arg("rules"),
         "[(score, contig, reverse, [(query, reference), ...]), ...], best first.");
-    m.def("join_long_gaps", &points_beside_long_gaps, nb::arg("queries"), nb::arg("references"), nb::arg("chaining"),
+    m.def("join_long_gaps", &points_beside_long_gaps, nb::arg("queries"), nb::arg("references"), nb::arg("rules"),
         "[(query, reference), ...] of a chain's points without those between long gaps that are near each other.");
     m.def("mapping_qualities", &mapping_qualities, nb::arg("edit"), nb::arg("bases"), nb::arg("lengths"),
         nb::arg("truncated"), nb::arg("distances"), nb::arg("seed_hits"), nb::arg("losses"), nb::arg("counts"),

@@ -19,16 +19,8 @@
 namespace gpualign {
 namespace {
 
-// What a kernel takes, whose addresses are the host's.
-template <class Given> Given given_in(const nb::bytes& bytes) {
-    Given given;
-    if (bytes.size() != sizeof given) throw nb::value_error("not what the kernel takes");
-    std::memcpy(&given, bytes.c_str(), sizeof given);
-    return given;
-}
-
 void map_scalar(const nb::bytes& bytes, int words) {
-    const auto batch = given_in<MapBatch>(bytes);
+    const auto batch = struct_of<MapBatch>(bytes);
     nb::gil_scoped_release release;
     with_words(words, [&](auto w) {
         constexpr int kWords = decltype(w)::value;
@@ -95,7 +87,7 @@ void align_chains(const ChainLaunch& launch) {
 }
 
 void map_chains_scalar(const nb::bytes& given) {
-    const auto launch = given_in<ChainLaunch>(given);
+    const auto launch = struct_of<ChainLaunch>(given);
     const ChainBatch& batch = launch.batch;
     const TargetText text{launch.target};
     nb::gil_scoped_release release;
@@ -145,7 +137,7 @@ template <bool LongGaps> void map_slow(SlowPathLaunch launch) {
 }
 
 void map_thoroughly_scalar(const nb::bytes& bytes) {
-    const auto launch = given_in<SlowPathLaunch>(bytes);
+    const auto launch = struct_of<SlowPathLaunch>(bytes);
     nb::gil_scoped_release release;
     if (has_long_gaps(launch.batch.rules.scores)) map_slow<true>(launch);
     else map_slow<false>(launch);
@@ -165,7 +157,7 @@ template <template <class> class Form> void write_all(const TextBatch& batch) {
 }
 
 void write_records_in_scalar_code(const nb::bytes& bytes, bool bam) {
-    const auto batch = given_in<TextBatch>(bytes);
+    const auto batch = struct_of<TextBatch>(bytes);
     nb::gil_scoped_release release;
     if (bam) write_all<BamForm>(batch);
     else write_all<SamForm>(batch);

@@ -230,9 +230,9 @@ class Launcher:
         self.strands, self.targets = [{"codes": 0}], {"codes": 0}
         self.matching = filled("Matching", identical=problem.scoring.identical)
 
-    def wide_arithmetic(self, n: int, m: int) -> tasks.Arithmetic:
+    def arithmetic(self, n: int, m: int, wide: bool) -> tasks.Arithmetic:
         problem = self.problem
-        return tasks.wide_arithmetic(problem.scoring, problem.gap_open, problem.gap_extend, n, m)
+        return tasks.arithmetic(problem.scoring, problem.gap_open, problem.gap_extend, n, m, wide=wide)
 
     def strip_kernel(self, kernel: str, words: tasks.Arithmetic) -> tuple[str, int]:
         return f"{kernel}_any", 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,14 +20,8 @@ from gpualign.engine.gpu.device import Device
 Problem = TypeVar("Problem", bound=AllPairs)
 
 
-class DeviceSets(Protocol):
-    """Addresses of a problem's arrays on a device."""
-
-    @property
-    def query_order(self) -> Any: ...
-
-
-OnDevice = TypeVar("OnDevice", bound=DeviceSets)
+#: addresses of a problem's arrays on a device
+OnDevice = TypeVar("OnDevice", bound=Any)
 
 
 @dataclass(frozen=True, eq=False)

@@ -42,6 +42,17 @@ class Kernel(Protocol[_KernelItem, _KernelResult]):
         """The result, once the slot's work is done; must not keep views of the slot's pinned memory."""
 
 
+class Halves:
+    """``split`` and ``join`` of kernels whose items have a length and ``part``, and whose results have ``join``."""
+
+    def split(self, item: Any) -> list[Any]:
+        middle = len(item) // 2
+        return [item.part(0, middle), item.part(middle, len(item))] if middle else [item]
+
+    def join(self, results: Sequence[Any]) -> Any:
+        return type(results[0]).join(results)
+
+
 class WorkQueue(Generic[Item, Result]):
     """The one queue of a run.
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.compiler import Variant
 from gpualign.engine.gpu.device import Device
-from gpualign.engine.gpu.runner import run_alone
+from gpualign.engine.gpu.runner import Halves, run_alone
 from gpualign.errors import DeviceError
 from gpualign.lcs.cpu import ScoredBatch, score_on_cpu
 from gpualign.lcs.query import LcsQuery, encode_query
@@ -130,7 +130,7 @@ def much_longer(lengths: NDArray[np.int64]) -> NDArray[np.bool_]:
     return lengths > max(_LONG, 16 * int(lengths.mean()))
 
 
-class LcsKernel:
+class LcsKernel(Halves):
     """The LCS stage on one device."""
 
     def __init__(
@@ -266,17 +266,6 @@ class LcsKernel:
 
     def _function(self, name: str, shape: LcsShape, shared: int = 0) -> Any:
         return self.device.function("lcs", name, shape.defines, shared)
-
-    # -- an item that does not fit the device
-
-    def split(self, batch: SequenceBatch) -> list[SequenceBatch]:
-        """Halves of a batch."""
-        middle = len(batch) // 2
-        return [batch.part(0, middle), batch.part(middle, len(batch))] if middle else [batch]
-
-    def join(self, results: Sequence[ScoredBatch]) -> ScoredBatch:
-        """Join the lengths of both halves of a batch."""
-        return ScoredBatch.join(results)
 
 
 def _key(shape: LcsShape, long: bool) -> str:

@@ -19,7 +19,7 @@ from gpualign import _native
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.map import tuning
 from gpualign.map.alignments import Alignments
-from gpualign.map.meth import Conversions, Which, chosen_reads
+from gpualign.map.meth import Conversions, Which
 from gpualign.map.pairs import PairModel
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.pinned import Allocate, no_pinned, pinned_or_pageable
@@ -94,20 +94,8 @@ class MapBatch:
         templates = block[layout.templates : layout.tie_breaks].view(np.uint32)
         tie_breaks = block[layout.tie_breaks : layout.counters].view(np.uint32)
         block[layout.counters : layout.counters + 4 * BlockLayout.counters_size] = 0
-        mates = batch.mates if paired else None
         count, (fast, end_to_end, longest) = _native.stage_reads(
-            batch.bases,
-            batch.qualities,
-            batch.base_offsets,
-            batch.names,
-            batch.name_offsets,
-            mates,
-            _LENGTHS,
-            bases,
-            qualities,
-            offsets,
-            tie_breaks,
-            templates,
+            batch.native, paired, _LENGTHS, bases, qualities, offsets, tie_breaks, templates
         )
         reads = replace(batch, bases=bases)
         lengths = fast, end_to_end, longest
@@ -176,7 +164,7 @@ class MapBatch:
             return Alignments.join(found) if len(found) > 1 else found[0]
         from_cpu = Alignments.none()
         if batch is not None and self.left_count:
-            from_cpu = on_cpu(chosen_reads(batch, self.left))
+            from_cpu = on_cpu(batch.take(np.flatnonzero(self.left)))
         parts, host = list(self.parts), from_cpu.native
         return Alignments(*_native.finish_records(parts=parts, mates=mates, conversions=self.conversions, of_host=host))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from gpualign.map import tuning
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.target import resident_target
 from gpualign.map.params import MapParams
+from gpualign.map.rules import chain_rules
 
 #: initial items of each arena, per base and per read of a batch. Arenas that turn out too small grow.
 _ARENA_ITEMS: Mapping[str, tuple[float, float]] = {
@@ -42,19 +43,6 @@ ARENA_COUNTERS = len(_ARENAS)
 #: counters of a batch: arenas, the next read to chain, passes, and chains done by earlier rounds
 COUNTERS = ARENA_COUNTERS + 1 + ALIGN_COUNTERS + 1
 Array = Callable[[str, int], int]
-
-
-def chain_rules(index: MinimizerIndex, params: MapParams) -> np.void:
-    """``ChainRules`` of cuda/abi/chains.hpp."""
-    names = struct("ChainRules").names or ()
-    chaining = {name: value for name, value in params.chaining.native(params.seeding.max_hits).items() if name in names}
-    return filled(
-        "ChainRules",
-        k=index.params.k,
-        w=index.params.w,
-        scores=filled("AffineScores", **asdict(params.scoring)),
-        **chaining,
-    )
 
 
 class ArenaItems(dict[str, int]):
@@ -245,7 +233,8 @@ class LongReadKernel:
 
     def __init__(self, device: Device, index: MinimizerIndex, params: MapParams, pinned_results: bool = False) -> None:
         self.device, self.index, self.params, self._pinned_results = device, index, params, pinned_results
-        self._rules, self._arena_sizes = chain_rules(index, params), ArenaSizes()
+        k, w, max_hits = index.params.k, index.params.w, params.seeding.max_hits
+        self._rules, self._arena_sizes = chain_rules(k, w, params.scoring, params.chaining, max_hits), ArenaSizes()
         self._in_flight: dict[int, _InFlight] = {}
         self._shares = dict.fromkeys(_RESULTS, 0.0)  # used share of each arena in the latest batch
         self._item_bytes = _native.chain_item_bytes()

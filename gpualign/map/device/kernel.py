@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
-from functools import lru_cache
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,8 +20,10 @@ from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.chains import ChainSteps, LongReadKernel
 from gpualign.map.device.slow_path import Capacity, SlowPath, all_templates, power_of_two
 from gpualign.map.device.target import resident_target
-from gpualign.map.pairs import ORIENTATIONS, PairModel
+from gpualign.map.meth import params_as
+from gpualign.map.pairs import PairModel
 from gpualign.map.params import MapParams
+from gpualign.map.rules import map_rules
 
 #: kernels in launch order; each lane takes a template in the second and a read in the fourth, a warp in the others
 KERNELS = ("find_loci", "choose_loci", "rescue_mates", "report_loci", "align_loci")
@@ -80,29 +81,6 @@ class Workspace:
 def edit_limits(params: MapParams, longest: int) -> NDArray[np.int32]:
     """int32 (longest + 1,): edits allowed for each length of a read."""
     return params.limits(np.arange(longest + 1)).astype(np.int32)
-
-
-def rules_of(index: MinimizerIndex, params: MapParams, pairs: PairModel, penalties: int, limits: int) -> np.void:
-    """``MapRules`` of cuda/abi/map.hpp; ``penalties`` and ``limits`` are addresses."""
-    library = pairs.min, pairs.max, ORIENTATIONS.index(pairs.orientation), pairs.unpaired_penalty
-    rules = _rules_of_all(index.params.k, index.params.w, index.reference.bases, params)
-    return changed(rules, pairs=library, penalties=penalties, limits=limits)
-
-
-@lru_cache(4)  # filling the struct takes longer than mapping a small batch
-def _rules_of_all(k: int, w: int, bases: int, params: MapParams) -> np.void:
-    """The fields that depend neither on pairs nor on addresses."""
-    return filled(
-        "MapRules",
-        k=k,
-        w=w,
-        max_hits=params.seeding.max_hits,
-        max_candidates=params.seeding.max_candidates,
-        scores=filled("AffineScores", **asdict(params.scoring)),
-        local=not params.end_to_end,
-        locus_bits=_native.bits_of_locus(bases),
-        **params.reporting.native,
-    )
 
 
 def batch_of(item: MapBatch, block: int, sizes: Workspace, records_bytes: int, records: int, **others: Any) -> np.void:
@@ -305,8 +283,9 @@ class MapKernel:
         penalties, limits = tables.addresses
         if item.model not in (None, self._model):
             penalties = int(slot.upload("penalties", item.model.penalties))
-        rules = rules_of(self.index, self.params, item.model or self._model, penalties, limits)
-        return changed(rules, local=0) if item.which == "end to end" else rules
+        k, w, bases = self.index.params.k, self.index.params.w, self.index.reference.bases
+        rules = map_rules(k, w, bases, params_as(self.params, item.which), item.model or self._model)
+        return changed(rules, penalties=penalties, limits=limits)
 
 
 def make_kernel(

@@ -20,8 +20,8 @@ from gpualign.map import tuning
 from gpualign.map.cpu import map_batch
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.chains import LongReadKernel
+from gpualign.map.device.fastq_batch import TextMapBatch, TextMapKernel
 from gpualign.map.device.kernel import MapKernel
-from gpualign.map.device.text_batch import TextMapBatch, TextMapKernel
 from gpualign.map.meth import conversions_of
 from gpualign.map.params import MapParams
 from gpualign.sequences.batch import SequenceBatch

@@ -29,6 +29,7 @@ from gpualign.map.device.chains import (
     used_items,
 )
 from gpualign.map.params import LONG_READ_HITS, LONG_READS, MapParams
+from gpualign.map.rules import affine_scores, chain_rules
 
 #: initial items of each arena, per base and per read of a batch, if one read in fifty takes the slow path
 _ARENA_ITEMS: Mapping[str, tuple[float, float]] = {
@@ -112,20 +113,10 @@ class SlowPath:
         depth = _native.MAP_DEPTH
         self._hits = power_of_two(min(_FIRST_HITS, max(_MATE_WINDOWS, depth * params.seeding.max_hits)))
         self._loci = power_of_two(depth * params.seeding.max_candidates + _MORE_LOCI)
-        k, scores = index.params.k, params.scoring.native
-        self._rules = [
-            np.frombuffer(_native.short_read_chaining(k, w, scores), struct("ChainRules"))[0]
-            for w in (index.params.w, 1)
-        ]
-        chaining = LONG_READS.native(LONG_READ_HITS)
-        names = struct("ChainRules").names or ()
-        self._long_rules = filled(
-            "ChainRules",
-            **{name: value for name, value in chaining.items() if name in names},
-            k=k,
-            w=index.params.w,
-            scores=self._rules[0]["scores"],
-        )
+        k, w, scores = index.params.k, index.params.w, affine_scores(params.scoring).tobytes()
+        chaining = (_native.short_read_chaining(k, w, scores), _native.short_read_chaining(k, 1, scores))
+        self._rules = [np.frombuffer(rules, struct("ChainRules"))[0] for rules in chaining]
+        self._long_rules = chain_rules(k, w, params.scoring, LONG_READS, LONG_READ_HITS)
 
     def any_long(self, item: MapBatch) -> bool:
         """Whether some reads are mapped as long reads."""

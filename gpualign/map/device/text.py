@@ -20,8 +20,8 @@ from gpualign.engine.gpu.nvcomp import load_nvcomp
 from gpualign.map import tuning
 from gpualign.map.alignments import Found, Written
 from gpualign.map.device.fastq import parsed_reads
+from gpualign.map.device.fastq_batch import TextMapBatch, TextMapKernel
 from gpualign.map.device.target import resident_text
-from gpualign.map.device.text_batch import TextMapBatch, TextMapKernel
 from gpualign.sequences.reference import Reference
 from gpualign.streaming.pinned import Allocate, no_pinned
 from gpualign.streaming.timeline import STEPS

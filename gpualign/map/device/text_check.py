@@ -23,10 +23,10 @@ from gpualign.sequences.reference import Reference
 
 def text_on_cpu(reference: Reference, item: TextBatch) -> tuple[bytes, int]:
     """The CPU's formatted records, and their number."""
-    reads, arrays, options = item.found.columns().native, item.found.alignments.native, dict(item.found.options)
-    names = reference.shown_name_bytes
+    found, (names, offsets) = item.found, reference.shown_name_bytes
+    reads, arrays, options = found.columns().native, found.alignments.native, found.native_options
     records, count = _native.format_records(
-        reference.native, *names, reads, arrays, item.found.wanted, options, item.bam
+        reference.native, names, offsets, reads, arrays, found.wanted, *options, item.bam
     )
     return records.tobytes(), count
 

@@ -34,14 +34,15 @@ auto adjacent_mates(Input<uint8_t> records) {
 
 void bind_bam_borders(nb::module_& m) {
     nb::class_<RecordBorders>(m, "RecordBorders", "Where a stream of BAM records that comes in pieces may be cut.")
-        .def(nb::init<bool>(), nb::arg("templates"))
+        .def(nb::init<bool, uint32_t>(), nb::arg("templates"), nb::arg("contigs"))
         .def(
             "feed",
             [](RecordBorders& borders, Input<uint8_t> piece) {
                 nb::gil_scoped_release release;
                 borders.feed(piece.data(), piece.size());
             },
-            nb::arg("piece"), "Looks at the next piece. Raises ValueError where a record's size is impossible.")
+            nb::arg("piece"),
+            "Looks at the next piece. Raises ValueError where a record's size is impossible, or its contig unknown.")
         .def_prop_ro("border", &RecordBorders::border, "Offset in the stream of the last border that is known.")
         .def_prop_ro("inside", &RecordBorders::inside, "Whether a record is not over yet.")
         .def_prop_ro("records", &RecordBorders::records, "Records begun.");

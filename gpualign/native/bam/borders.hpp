@@ -14,10 +14,10 @@ namespace gpualign {
 // Follows a stream of BAM records that comes in pieces.
 class RecordBorders {
 public:
-    // templates: no records of one name that follow each other are cut apart.
-    explicit RecordBorders(bool templates) : templates_(templates) {}
+    // templates: no records of one name that follow each other are cut apart; contigs: number of those in the header.
+    RecordBorders(bool templates, uint32_t contigs) : templates_(templates), contigs_(contigs) {}
 
-    // Looks at the next piece. Throws std::invalid_argument if a record's size is impossible.
+    // Looks at the next piece. Throws std::invalid_argument if a record's size is impossible, or its contig unknown.
     void feed(const uint8_t* data, size_t size) {
         for (size_t at = 0; at < size;) {
             if (left_ > 0) {
@@ -64,6 +64,8 @@ private:
     void begin(const BamRecord& record, uint64_t offset) {
         if (record.size() < BamRecord::kFixedBytes + record.begin()[12] || !record.named())
             throw std::invalid_argument("a BAM record is cut short");
+        if (!known(record.contig()) || !known(record.mate_contig()))
+            throw std::invalid_argument("a record of a contig that the header does not have");
         if (templates_) {
             const std::string_view name = template_name(record);
             if (name == name_) {
@@ -75,7 +77,10 @@ private:
         border_ = offset, records_++;
     }
 
+    bool known(int32_t contig) const { return uint32_t(contig) + 1 <= contigs_; }  // -1: none
+
     bool templates_;
+    uint32_t contigs_;
     uint64_t offset_ = 0, border_ = 0, left_ = 0, records_ = 0;
     std::string head_, name_;
 };

@@ -11,9 +11,9 @@
 #include "algo/map/slow_path/mapper.hpp"
 #include "arrays.hpp"
 #include "bindings.hpp"
-#include "map/arguments.hpp"
 #include "map/read_tie_break.hpp"
 #include "map/words.hpp"
+#include "text/read_arrays.hpp"
 #include "text/record_arrays.hpp"
 
 namespace gpualign {
@@ -56,8 +56,8 @@ auto slow_path_bytes(uint32_t mates, uint32_t longest, uint32_t max_seeds, int32
 }
 
 // Returns a ChainRules.
-nb::bytes chaining_of(int32_t k, int32_t w, const Arrays& scores) {
-    const ChainRules rules = short_read_chaining(k, w, scores_of(scores));
+nb::bytes chaining_of(int32_t k, int32_t w, const nb::bytes& scores) {
+    const ChainRules rules = short_read_chaining(k, w, struct_of<AffineScores>(scores));
     return nb::bytes(reinterpret_cast<const char*>(&rules), sizeof rules);
 }
 
@@ -151,70 +151,34 @@ Output<uint8_t> reads_on_host(Input<uint8_t> bytes, size_t reads) {
 // Copies a batch to the staging buffers of a device: bases, qualities, offsets, tie-break hashes, and the first read
 // of each template, then the number of reads. Returns the number of templates and, for each of `maximum`, the bases of
 // the longest read of at most so many, or 1.
-auto stage_reads(Input<uint8_t> bases, const std::optional<Input<uint8_t>>& qualities, Input<int64_t> offsets,
-    Input<uint8_t> names, Input<int64_t> name_offsets, const std::optional<Input<uint8_t>>& mates,
-    const std::vector<int64_t>& maximum, Mutable<uint8_t> to_bases, const std::optional<Mutable<uint8_t>>& to_qualities,
-    Mutable<int64_t> to_offsets, Mutable<uint32_t> to_tie_breaks, Mutable<uint32_t> to_templates) {
-    const size_t reads = offsets.size() - 1;
-    if (mates && mates->size() != reads) throw nb::value_error("one mate number per read");
-    if (name_offsets.size() != reads + 1) throw nb::value_error("one name per read");
-    if (bool(qualities) != bool(to_qualities) ||
-        (qualities && (qualities->size() != bases.size() || to_qualities->size() != bases.size())))
-        throw nb::value_error("one quality per base");
-    if (to_bases.size() != bases.size() || to_offsets.size() != reads + 1 || to_tie_breaks.size() != reads ||
-        to_templates.size() != reads + 1)
+auto stage_reads(const Arrays& batch, bool paired, const std::vector<int64_t>& maximum, Mutable<uint8_t> to_bases,
+    const std::optional<Mutable<uint8_t>>& to_qualities, Mutable<int64_t> to_offsets, Mutable<uint32_t> to_tie_breaks,
+    Mutable<uint32_t> to_templates) {
+    const ReadArrays arrays(batch);
+    const ReadsView from = arrays.view();
+    const size_t reads = arrays.reads(), bases = size_t(from.base_offsets[reads]);
+    if (to_bases.size() != bases || to_offsets.size() != reads + 1 || to_tie_breaks.size() != reads ||
+        to_templates.size() != reads + 1 || bool(from.qualities) != bool(to_qualities) ||
+        (to_qualities && to_qualities->size() != bases))
         throw nb::value_error("the batch does not fit where it is to be staged");
     size_t templates = 0;
     std::vector<int64_t> longest(maximum.size(), 1);
     {
         nb::gil_scoped_release release;
-        std::copy_n(bases.data(), bases.size(), to_bases.data());
-        if (qualities) std::copy_n(qualities->data(), qualities->size(), to_qualities->data());
-        std::copy_n(offsets.data(), reads + 1, to_offsets.data());
-        const ReadTexts of_names{names.data(), name_offsets.data()}, of_bases{bases.data(), offsets.data()};
+        std::copy_n(from.bases, bases, to_bases.data());
+        if (to_qualities) std::copy_n(from.qualities, bases, to_qualities->data());
+        std::copy_n(from.base_offsets, reads + 1, to_offsets.data());
+        const ReadTexts of_names{from.names, from.name_offsets}, of_bases{from.bases, from.base_offsets};
         for (size_t read = 0; read < reads; read++) {
             to_tie_breaks.data()[read] = read_tie_break(of_names, of_bases, read);
-            if (!mates || mates->data()[read] != kSecondMate) to_templates.data()[templates++] = uint32_t(read);
-            const int64_t length = offsets.data()[read + 1] - offsets.data()[read];
+            if (!paired || !from.mates || from.mates[read] != kSecondMate)
+                to_templates.data()[templates++] = uint32_t(read);
             for (size_t i = 0; i < maximum.size(); i++)
-                if (length <= maximum[i]) longest[i] = std::max(longest[i], length);
+                if (from.length(read) <= maximum[i]) longest[i] = std::max(longest[i], from.length(read));
         }
         to_templates.data()[templates] = uint32_t(reads);
     }
     return tuple_of(templates, longest);
-}
-
-// Bases, qualities and names of the chosen reads, and their mate numbers.
-auto take_reads(Input<uint8_t> bases, const std::optional<Input<uint8_t>>& qualities, Input<int64_t> offsets,
-    Input<uint8_t> names, Input<int64_t> name_offsets, const std::optional<Input<uint8_t>>& mates,
-    Input<uint8_t> chosen) {
-    if (chosen.size() + 1 != offsets.size() || name_offsets.size() != offsets.size() ||
-        (mates && mates->size() != chosen.size()))
-        throw nb::value_error("one choice per read");
-    if (qualities && qualities->size() != bases.size()) throw nb::value_error("one quality per base");
-    std::vector<uint8_t> taken, taken_qualities, taken_names, taken_mates;
-    std::vector<int64_t> ends{0}, name_ends{0};
-    const auto take = [](const ReadTexts& texts, size_t read, std::vector<uint8_t>& to, std::vector<int64_t>& to_ends) {
-        to.insert(to.end(), texts.begin(read), texts.end(read));
-        to_ends.push_back(int64_t(to.size()));
-    };
-    {
-        nb::gil_scoped_release release;
-        for (size_t read = 0; read < chosen.size(); read++) {
-            if (!chosen.data()[read]) continue;
-            take({bases.data(), offsets.data()}, read, taken, ends);
-            if (qualities)
-                taken_qualities.insert(taken_qualities.end(), qualities->data() + offsets.data()[read],
-                    qualities->data() + offsets.data()[read + 1]);
-            take({names.data(), name_offsets.data()}, read, taken_names, name_ends);
-            if (mates) taken_mates.push_back(mates->data()[read]);
-        }
-    }
-    const auto some = [](bool there, std::vector<uint8_t>& values) {
-        return there ? std::optional(to_numpy(std::move(values))) : std::nullopt;
-    };
-    return tuple_of(to_numpy(std::move(taken)), some(bool(qualities), taken_qualities), to_numpy(std::move(ends)),
-        to_numpy(std::move(taken_names)), to_numpy(std::move(name_ends)), some(bool(mates), taken_mates));
 }
 
 // Joins the device's records with those of the reads that the host mapped; without host records the device's cover all
@@ -277,22 +241,18 @@ void bind_map_device(nb::module_& m) {
     m.def("max_variant_seeds", &max_variant_seeds, nb::arg("longest"), nb::arg("k"), nb::arg("w"),
         "Maximum number of seeds of a read and its one-substitution variants.");
     m.def("short_read_chaining", &chaining_of, nb::arg("k"), nb::arg("w"), nb::arg("scores"),
-        "How short reads are chained: a ChainRules of cuda/abi/chains.hpp.");
+        "How short reads are chained: a ChainRules of cuda/abi/chains.hpp, given an AffineScores.");
     m.def("bits_of_locus", &bits_of_locus, nb::arg("bases"),
         "Bits that name a position of a reference, 16 of them fractional.");
     m.def("pair_penalties", &pair_penalties, nb::arg("mean"), nb::arg("sd"), nb::arg("longest"),
         "int32 (longest + 1,): score units that each insert size costs.");
     m.def("reads_on_host", &reads_on_host, nb::arg("records"), nb::arg("reads"),
         "uint8 (n,): 1 for reads that the host maps.");
-    m.def("stage_reads", &stage_reads, nb::arg("bases"), nb::arg("qualities").none(), nb::arg("offsets"),
-        nb::arg("names"), nb::arg("name_offsets"), nb::arg("mates").none(), nb::arg("maximum"), nb::arg("to_bases"),
+    m.def("stage_reads", &stage_reads, nb::arg("batch"), nb::arg("paired"), nb::arg("maximum"), nb::arg("to_bases"),
         nb::arg("to_qualities").none(), nb::arg("to_offsets"), nb::arg("to_tie_breaks"), nb::arg("to_templates"),
         "Copies a batch's bases, qualities and offsets (n + 1), tie-break hashes (n), and the first read of each "
-        "template, pairs being one, and their end (space for "
-        "n + 1): (templates, bases of the longest read of at most each of so many).");
-    m.def("take_reads", &take_reads, nb::arg("bases"), nb::arg("qualities").none(), nb::arg("offsets"),
-        nb::arg("names"), nb::arg("name_offsets"), nb::arg("mates").none(), nb::arg("chosen"),
-        "(bases, qualities, offsets, names, name offsets, mates) of the reads whose choice is not 0.");
+        "template, pairs being one if `paired`, and their end (space for n + 1): (templates, bases of the longest read "
+        "of at most each of so many).");
     m.def("finish_records", &finish_records, nb::kw_only(), nb::arg("parts"), nb::arg("mates").none(),
         nb::arg("conversions").none(), nb::arg("of_host").none(), "The fields of records.Alignments.");
 }

@@ -1,7 +1,7 @@
 // Binding of the mapper of long reads.
 #include "arrays.hpp"
 #include "bindings.hpp"
-#include "map/arguments.hpp"
+#include "map/chain_mapper.hpp"
 #include "map/read_tie_break.hpp"
 #include "text/record_arrays.hpp"
 #include "index/reference_arrays.hpp"
@@ -26,12 +26,12 @@ void add_read(const std::vector<ChainRecord>& found, int max_secondary, RecordsB
 // Bases per block of reads: enough to fill vectors, few enough to bound memory.
 constexpr int64_t kBlockBases = 1 << 19;
 
-auto map_long_reads(const ReferenceArrays& reference, Input<uint32_t> offsets, Input<uint64_t> entries, int k, int w,
+auto map_long_reads(const ReferenceArrays& reference, Input<uint32_t> offsets, Input<uint64_t> entries, int k, int,
     int bucket_bits, Input<uint8_t> bases, Input<int64_t> read_offsets, Input<uint8_t> names,
-    Input<int64_t> name_offsets, const Arrays& scores, const Settings& chaining, int max_secondary) {
+    Input<int64_t> name_offsets, const nb::bytes& rules, int max_secondary) {
     const ReferenceView view = reference.view();
     const IndexView index{offsets.data(), entries.data(), {k, bucket_bits}};
-    const ChainRules params = chain_rules_of(k, w, scores_of(scores), chaining);
+    const ChainRules params = struct_of<ChainRules>(rules);
     const size_t reads = read_offsets.size() - 1;
     const int64_t* at = read_offsets.data();
     if (name_offsets.size() != reads + 1) throw nb::value_error("one name per read");
@@ -67,8 +67,8 @@ auto map_long_reads(const ReferenceArrays& reference, Input<uint32_t> offsets, I
 void bind_long_reads(nb::module_& m) {
     m.def("map_long_reads", &map_long_reads, nb::arg("reference"), nb::arg("offsets"), nb::arg("entries"), nb::arg("k"),
         nb::arg("w"), nb::arg("bucket_bits"), nb::arg("bases"), nb::arg("read_offsets"), nb::arg("names"),
-        nb::arg("name_offsets"), nb::kw_only(), nb::arg("scores"), nb::arg("chaining"), nb::arg("max_secondary"),
-        "The fields of records.Alignments of reads mapped by chaining.");
+        nb::arg("name_offsets"), nb::kw_only(), nb::arg("rules"), nb::arg("max_secondary"),
+        "The fields of records.Alignments of reads mapped by chaining. `rules`: a ChainRules.");
 }
 
 }  // namespace gpualign

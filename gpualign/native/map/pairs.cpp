@@ -1,4 +1,5 @@
-// Pairs reads: joins two files into one batch of adjacent mates, or pairs adjacent reads of one file.
+// Batches made of others: of two files' reads as adjacent mates, of one file's with adjacent ones paired, of some
+// reads.
 #include <string>
 
 #include "algo/text/fastq.hpp"
@@ -35,9 +36,10 @@ std::string complaint(TwoNames names, Name first, Name second) {
 }
 
 struct Joined {
-    Joined(bool qualities_too, bool comments_too) : with_qualities(qualities_too), with_comments(comments_too) {}
+    Joined(bool qualities_too, bool comments_too, bool mates_too = true)
+        : with_qualities(qualities_too), with_comments(comments_too), with_mates(mates_too) {}
 
-    const bool with_qualities, with_comments;
+    const bool with_qualities, with_comments, with_mates;
     std::vector<uint8_t> names, bases, qualities, comments, mates;
     std::vector<int64_t> name_offsets{0}, base_offsets{0}, comment_offsets{0};
 
@@ -66,7 +68,7 @@ struct Joined {
         };
         return tuple_of(to_numpy(std::move(names)), to_numpy(std::move(name_offsets)), to_numpy(std::move(bases)),
             to_numpy(std::move(base_offsets)), some(with_qualities, qualities), some(with_comments, comments),
-            some(with_comments, comment_offsets), to_numpy(std::move(mates)));
+            some(with_comments, comment_offsets), some(with_mates, mates));
     }
 };
 
@@ -123,6 +125,21 @@ auto pair_neighbours(const Arrays& reads, bool all_dots, bool check_names) {
     return joined.arrays();
 }
 
+auto take_reads(const Arrays& reads, Input<int64_t> chosen) {
+    const ReadArrays arrays(reads);
+    const ReadsView s = arrays.view();
+    Joined taken(s.qualities != nullptr, s.comments != nullptr, s.mates != nullptr);
+    {
+        nb::gil_scoped_release release;
+        for (size_t c = 0; c < chosen.size(); c++) {
+            const size_t i = size_t(chosen.data()[c]);
+            if (i >= arrays.reads()) throw nb::index_error("there is no such read");
+            taken.add(s, i, whole_name(s, i), s.mates ? Mate(s.mates[i]) : kSingle);
+        }
+    }
+    return taken.arrays();
+}
+
 const char* relation(const nb::bytes& first, const nb::bytes& second, bool all_dots) {
     bool dots;
     switch (
@@ -142,6 +159,7 @@ void bind_pairs(nb::module_& m) {
     m.def("pair_neighbours", &pair_neighbours, nb::arg("reads"), nb::arg("all_dots"), nb::arg("check_names"),
         "The same batch with variants of one name made pairs. Raises ValueError where both are one mate by their "
         "names.");
+    m.def("take_reads", &take_reads, nb::arg("reads"), nb::arg("chosen"), "The reads with these numbers as a batch.");
     m.def("compare_names", &relation, nb::arg("first"), nb::arg("second"), nb::arg("all_dots"),
         "What two names say of their reads: 'mates', 'second first' (of mates), 'one mate twice' or 'two templates'. "
         "`all_dots`: .1 and .2 are mates' numbers.");

@@ -2,7 +2,6 @@
 #include "arrays.hpp"
 #include "bindings.hpp"
 #include "text/paf_text.hpp"
-#include "text/record_arguments.hpp"
 #include "text/read_arrays.hpp"
 #include "text/record_arrays.hpp"
 #include "index/reference_arrays.hpp"
@@ -13,13 +12,14 @@ namespace {
 
 Output<uint8_t> format_paf(const ReferenceArrays& reference, Input<uint8_t> contig_names,
     Input<int64_t> contig_name_offsets, const Arrays& reads, const Arrays& alignments, bool eqx, int cs) {
+    if (cs < 0 || cs > int(CsForm::whole)) throw nb::value_error("no form of cs");
     const ReadArrays read_arrays(reads);
     const RecordArrays records(alignments);
     const size_t n = read_arrays.reads();
     if (records.reads() != n) throw nb::value_error("the arrays of reads and alignments differ in length");
     const ReferenceView view = reference.view();
     PafWriter writer(
-        view, {contig_names.data(), contig_name_offsets.data()}, read_arrays.view(), records.view(), eqx, cs_form(cs));
+        view, {contig_names.data(), contig_name_offsets.data()}, read_arrays.view(), records.view(), eqx, CsForm(cs));
     {
         nb::gil_scoped_release release;
         for (size_t i = 0; i < n; i++) writer.read(i);

@@ -11,44 +11,12 @@
 #include "text/record_arrays.hpp"
 #include "index/reference_arrays.hpp"
 #include "text/sam_text.hpp"
-#include "text/record_arguments.hpp"
 #include "text/text_input.hpp"
 
 namespace gpualign {
 namespace {
 
 constexpr size_t kUsualFields = 160;  // typical bytes of a record besides sequence and qualities
-
-// SamOptions with the memory that it points to.
-struct HeldSamOptions {
-    explicit HeldSamOptions(const Settings& given)
-        : read_group(nb::cast<std::string>(given["read_group"])),
-          alt_contigs(nb::cast<nb::bytes>(given["alt_contigs"])) {
-#define TAKE(name) options.name = nb::cast<decltype(options.name)>(given[#name])
-        TAKE(eqx);
-        TAKE(soft_supplementary);
-        TAKE(secondary_sequence);
-        TAKE(secondary_records);
-        TAKE(max_other_hits);
-        TAKE(max_other_alt_hits);
-        TAKE(other_hits_share);
-        TAKE(other_hits_scored);
-        TAKE(suboptimal_score);
-        TAKE(hits);
-        TAKE(mate_qualities);
-        TAKE(bisulfite);
-        TAKE(split_as_secondary);
-#undef TAKE
-        options.cs = cs_form(nb::cast<int>(given["cs"]));
-        options.read_group = read_group.data(), options.read_group_size = int32_t(read_group.size());
-        options.alt_contigs = reinterpret_cast<const uint8_t*>(alt_contigs.c_str());
-        options.alt_contig_count = int32_t(alt_contigs.size());
-    }
-
-    std::string read_group;
-    nb::bytes alt_contigs;
-    SamOptions options;
-};
 
 template <class Writer> auto write_records(Writer& writer, const ReadsView& reads, size_t n, const Wanted& written) {
     int64_t records = 0;
@@ -65,8 +33,8 @@ template <class Writer> auto write_records(Writer& writer, const ReadsView& read
 }
 
 auto format_records(const ReferenceArrays& reference, Input<uint8_t> contig_names, Input<int64_t> contig_name_offsets,
-    const Arrays& reads, const Arrays& alignments, const std::optional<Input<uint8_t>>& wanted, const Settings& options,
-    bool bam) {
+    const Arrays& reads, const Arrays& alignments, const std::optional<Input<uint8_t>>& wanted, const nb::bytes& given,
+    const std::string& read_group, const nb::bytes& alt_contigs, bool bam) {
     const ReadArrays read_arrays(reads);
     const RecordArrays records(alignments);
     const size_t n = read_arrays.reads();
@@ -74,15 +42,18 @@ auto format_records(const ReferenceArrays& reference, Input<uint8_t> contig_name
     const Wanted written(wanted, n);
     const ReferenceView view = reference.view();
     const ContigNames contigs{contig_names.data(), contig_name_offsets.data()};
-    const HeldSamOptions held(options);
+    SamOptions options = struct_of<SamOptions>(given);
+    options.read_group = read_group.data(), options.read_group_size = int32_t(read_group.size());
+    options.alt_contigs = reinterpret_cast<const uint8_t*>(alt_contigs.c_str());
+    options.alt_contig_count = int32_t(alt_contigs.size());
     const ReadsView of_reads = read_arrays.view();
     if (bam) {
-        if (of_reads.comments || held.options.alt_contig_count)
+        if (of_reads.comments || options.alt_contig_count)
             throw nb::value_error("such tags become BAM's by way of SAM");
-        RecordsWriter<BamForm> writer(view, contigs, of_reads, records.view(), held.options, n);
+        RecordsWriter<BamForm> writer(view, contigs, of_reads, records.view(), options, n);
         return write_records(writer, of_reads, n, written);
     }
-    SamWriter writer(view, contigs, of_reads, records.view(), held.options, n);
+    SamWriter writer(view, contigs, of_reads, records.view(), options, n);
     return write_records(writer, of_reads, n, written);
 }
 
@@ -109,10 +80,11 @@ auto bam_records(TextInput text, Input<uint8_t> contig_names, Input<int64_t> con
 void bind_sam(nb::module_& m) {
     m.def("format_records", &format_records, nb::arg("reference"), nb::arg("contig_names"),
         nb::arg("contig_name_offsets"), nb::arg("reads"), nb::arg("alignments"), nb::arg("wanted").none(),
-        nb::arg("options"), nb::arg("bam"),
+        nb::arg("options"), nb::arg("read_group"), nb::arg("alt_contigs"), nb::arg("bam"),
         "Records of the wanted reads of a batch (None: of all), SAM lines or BAM's bytes, in order: (text, how many). "
         "BAM without "
-        "comments and ALT contigs alone.");
+        "comments and ALT contigs alone. `options`: a SamOptions, of which the read group and ALT contigs are set "
+        "here.");
     m.def("bam_records", &bam_records, nb::arg("text"), nb::arg("contig_names"), nb::arg("contig_name_offsets"),
         "SAM lines as BAM records: (bytes, how many). Raises ValueError where a line is not a record.");
 }

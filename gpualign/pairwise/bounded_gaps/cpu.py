@@ -106,9 +106,8 @@ class PairBlock:
         """int64 (pairs,)."""
         return self.texts.lengths[self.text_ids]
 
-    def part(self, chosen: slice | NDArray[np.int64]) -> PairBlock:
-        """Some of the pairs."""
-        return PairBlock(self.patterns, self.texts, self.pattern_ids[chosen], self.text_ids[chosen])
+    def part(self, start: int, stop: int) -> PairBlock:
+        return PairBlock(self.patterns, self.texts, self.pattern_ids[start:stop], self.text_ids[start:stop])
 
 
 @dataclass(frozen=True)

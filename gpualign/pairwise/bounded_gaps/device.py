@@ -13,6 +13,7 @@ from gpualign.engine.gpu import compiler
 from gpualign.engine.gpu.abi import struct
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.device import Device, DeviceMemoryExceeded
+from gpualign.engine.gpu.runner import Halves
 from gpualign.pairwise.bounded_gaps import tuning
 from gpualign.pairwise.bounded_gaps.cpu import GapAlignments, GapModel, PairBlock, align_on_cpu
 
@@ -138,18 +139,7 @@ def direction_words(model: GapModel, width: int) -> int:
     return width * cell_bits // 32
 
 
-class _Halves:
-    """How a block is cut and its results joined."""
-
-    def split(self, item: PairBlock) -> list[PairBlock]:
-        half = len(item) // 2
-        return [item.part(slice(0, half)), item.part(slice(half, None))] if half else [item]
-
-    def join(self, results: list[GapAlignments]) -> GapAlignments:
-        return GapAlignments.join(results)
-
-
-class GapsmisKernel(_Halves):
+class GapsmisKernel(Halves):
     """The device side of ``pairwise --max-gaps``; see ``gpu.runner.Kernel``.
 
     Args:
@@ -238,7 +228,7 @@ def _grid(warps: int) -> tuple[int, int]:
     return max(1, warps // warps_per_block), 32 * min(warps, warps_per_block)
 
 
-class OnCpu(_Halves):
+class OnCpu(Halves):
     """What the device side does with more gaps than its kernels are made or, without a compiler, prebuilt for: the CPU
     aligns.
     """

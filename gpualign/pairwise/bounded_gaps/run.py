@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.engine.run_context import RunContext
 from gpualign.engine.select import Work
-from gpualign.engine.stage import Backend
+from gpualign.engine.stage import Backend, Stage
 from gpualign.engine.tiles import Tiles, digest
 from gpualign.errors import check_count, counted
 from gpualign.io.table_output import Kind
-from gpualign.pairwise.bounded_gaps.cpu import GapAlignments, GapModel, PairBlock
+from gpualign.pairwise.bounded_gaps.cpu import GapAlignments, GapModel, PairBlock, align_on_cpu
+from gpualign.pairwise.bounded_gaps.device import make_kernel
 from gpualign.pairwise.bounded_gaps.params import GapsParams
-from gpualign.pairwise.bounded_gaps.stage import stage_of
 from gpualign.pairwise.bounded_gaps.tuning import KERNELS
 from gpualign.pairwise.pair_inputs import PairFiles
 from gpualign.params import RunOptions
@@ -117,8 +117,12 @@ class Aligner:
                 blocks.append(PairBlock(self.patterns, self.texts, ids.queries, ids.targets))
                 yield blocks[-1]
 
+        stage = Stage[PairBlock, GapAlignments](
+            lambda block: align_on_cpu(block, model), lambda device: make_kernel(device, model)
+        )
+
         def align(some: Iterable[PairBlock]) -> Iterator[GapAlignments]:
-            return self.backend.run(some, stage_of(model))
+            return self.backend.run(some, stage)
 
         results = align(items())
         if resume is not None:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from gpualign.engine.gpu.buffers import Slot, slots_of
 from gpualign.engine.gpu.device import Device, DeviceMemoryExceeded
+from gpualign.engine.gpu.runner import Halves
 from gpualign.engine.tuning import SLOTS
 from gpualign.pairwise.alignments import Alignments
 from gpualign.pairwise.cpu import (
@@ -65,7 +66,7 @@ class _Step:
     in_halves: bool = False
 
 
-class PairwiseKernel:
+class PairwiseKernel(Halves):
     """One device's part in ``pairwise``; what is too little for it is left to the host's cores.
 
     Blocks go through two steps: ``submit`` enqueues what needs no answer (the edit filter, or the scores), ``collect``
@@ -104,17 +105,6 @@ class PairwiseKernel:
                 candidates = self._collect_score_filter(slot, item, strand, step)
             results.append(self.problem.keep(self._align(candidates, strand)))
         return results[0] if len(results) == 1 else better_strand(*results)
-
-    def split(self, item: PairBlock) -> list[PairBlock]:
-        """Halves, for a device with little memory."""
-        half = len(item) // 2
-        if not half:
-            return [item]
-        return [item.take(part) for part in (slice(0, half), slice(half, None))]
-
-    def join(self, results: list[Alignments]) -> Alignments:
-        """Join the results of both halves of a block."""
-        return Alignments.join(results)
 
     def _first_step(self, slot: Slot, block: PairBlock) -> _Step:
         problem = self.problem
@@ -316,7 +306,7 @@ class PairwiseKernel:
         n, m = self.problem.lengths(block).T
         kept = plan.direction_bytes(n, m)
         done = [
-            self.launcher.trace_strips(slot, block.take(slice(start, stop)), strand)
+            self.launcher.trace_strips(slot, block.part(start, stop), strand)
             for start, stop in cut_by_size(kept, self._trace_bytes() // 2)
         ]
         return self._alignments(block, np.arange(len(block)), done, strand)

@@ -121,25 +121,12 @@ class PairwiseLauncher:
         per_processor = min(32, 65536 // registers, PAIRWISE.shared_bytes // (shared + 1024))
         return function, max(1, per_processor) * self.processors
 
-    def arithmetic(self, n: int, m: int) -> tasks.Arithmetic:
-        """The words that tables of up to n x m need."""
-        problem = self.problem
-        cheap_start = problem.cheap_ends[0] or problem.cheap_ends[2]
+    def arithmetic(self, n: int, m: int, wide: bool = False) -> tasks.Arithmetic:
+        """The words that tables of up to n x m need, or 32-bit words."""
+        problem, ends = self.problem, self.problem.cheap_ends
+        cheap_start = any(ends) if wide else ends[0] or ends[2]
         return tasks.arithmetic(
-            problem.scoring, problem.gap_open, problem.gap_extend, n, m, problem.mode == "local", cheap_start
-        )
-
-    def wide_arithmetic(self, n: int, m: int) -> tasks.Arithmetic:
-        """32-bit words for tables of up to n x m."""
-        problem = self.problem
-        return tasks.wide_arithmetic(
-            problem.scoring,
-            problem.gap_open,
-            problem.gap_extend,
-            n,
-            m,
-            problem.mode == "local",
-            any(problem.cheap_ends),
+            problem.scoring, problem.gap_open, problem.gap_extend, n, m, problem.mode == "local", cheap_start, wide
         )
 
     def strips(self, kept: bool) -> str:
@@ -256,7 +243,7 @@ class PairwiseLauncher:
         """
         problem = self.problem
         n, m = problem.lengths(block).T
-        words = self.wide_arithmetic(int(n.max()), int(m.max()))
+        words = self.arithmetic(int(n.max()), int(m.max()), wide=True)
         columns = plan.DSCAN_COLUMNS if kept else plan.TILED_COLUMNS
         work, starts = plan.strip_tasks(block.queries, block.targets, n, m, tasks.STRIP_TASK, columns)
         name, shared = self.strip_kernel(self.strips(kept), words)

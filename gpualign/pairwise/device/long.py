@@ -127,7 +127,7 @@ class LongAlignment:
         sets = ((launcher.strands[strand], problem.queries[strand], query), (launcher.targets, problem.targets, target))
         self._query, self._target = (int(held["codes"]) + int(codes.offsets[at]) for held, codes, at in sets)
         self._problem = problem
-        self._words = launcher.wide_arithmetic(self._n, self._m)
+        self._words = launcher.arithmetic(self._n, self._m, wide=True)
         borders_and_runs = (_CELL + 4) * (self._n + self._m)
         self._memory = slot.device.available + slot.held - borders_and_runs
         # the borders between a part's strips are a thirtieth of its directions

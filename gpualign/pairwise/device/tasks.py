@@ -45,7 +45,14 @@ class Arithmetic:
 
 
 def arithmetic(
-    scoring: Scoring, gap_open: int, gap_extend: int, n: int, m: int, local: bool = False, cheap_start: bool = False
+    scoring: Scoring,
+    gap_open: int,
+    gap_extend: int,
+    n: int,
+    m: int,
+    local: bool = False,
+    cheap_start: bool = False,
+    wide: bool = False,
 ) -> Arithmetic:
     """int16x2 if the values of every table up to n x m provably fit, else 32 bits (the bounds of
     gpualign/native/pairwise/scheme.hpp).
@@ -53,6 +60,7 @@ def arithmetic(
     Args:
         local: no transform, and values are floored at zero.
         cheap_start: a gap at a start costs less than elsewhere.
+        wide: 32 bits, whatever would fit.
 
     Raises:
         OverflowError: not even 32 bits are enough.
@@ -63,23 +71,11 @@ def arithmetic(
     high = (min(n, m) + 1) * max(0, scoring.highest + 2 * shift) + 8 + (shift * (n + m) if cheap_start else 0)
     small = scoring.lowest + 2 * shift >= -128 and scoring.highest + 2 * shift <= 127
     fits = low >= -32768 and high <= 32767 if local else high - low <= 65535
-    if fits and small:
+    if fits and small and not wide:
         return Arithmetic(2, 0 if local else -32768 - low, shift, opening, small)
     if high >= 1 << 31 or low < -(1 << 31):
         raise OverflowError(f"scores of {n} x {m} symbols exceed 32 bits")
     return Arithmetic(1, 0, shift, opening, small)
-
-
-def wide_arithmetic(
-    scoring: Scoring, gap_open: int, gap_extend: int, n: int, m: int, local: bool = False, cheap_start: bool = False
-) -> Arithmetic:
-    """32 bits, whatever would fit.
-
-    Raises:
-        OverflowError: not even 32 bits are enough.
-    """
-    words = arithmetic(scoring, gap_open, gap_extend, n, m, local, cheap_start)
-    return Arithmetic(1, 0, words.shift, words.opening, words.small_scores)
 
 
 def halves_hold(words: Arithmetic, gap_extend: int) -> bool:

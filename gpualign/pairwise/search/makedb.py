@@ -10,7 +10,7 @@ from gpualign.engine.run_context import RunContext
 from gpualign.errors import UnknownSymbolError, counted
 from gpualign.io.chunks import read_batches
 from gpualign.io.symbol_lines import with_symbol_lines
-from gpualign.notices import told_to
+from gpualign.notices import notices_to
 from gpualign.pairwise.search.database_file import write_database
 from gpualign.params import RunOptions
 from gpualign.sequences.batch import SequenceBatch
@@ -29,7 +29,7 @@ def make_database(path: str, options: RunOptions) -> None:
     """
     run = RunContext("makedb", options, (path,), formats=())
     assert options.output is not None
-    with told_to(run.warn), with_symbol_lines():
+    with notices_to(run.warn), with_symbol_lines():
         sequences, residues = write_database(_of_residues(path), options.output)
     run.finish(
         f"{counted(sequences, 'sequence')}, {counted(residues, 'residue')}", sequences=sequences, residues=residues

@@ -13,7 +13,7 @@ from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.compiler import Variant
 from gpualign.engine.gpu.device import Device
 from gpualign.engine.gpu.device_arrays import PAD_WORDS, DeviceText, padded
-from gpualign.engine.gpu.runner import run_on_devices
+from gpualign.engine.gpu.runner import Halves, run_on_devices
 from gpualign.errors import DeviceError
 from gpualign.sequences.offsets import offsets_of, positions_of
 from gpualign.sequences.reference import Reference
@@ -65,7 +65,7 @@ def modules(made: Plan, mode: int) -> list[Variant]:
     return needed
 
 
-class VerifyKernel:
+class VerifyKernel(Halves):
     """Runs :class:`VerifyPairs` on one device (see ``gpu.runner.Kernel``).
 
     A reference stays on the device where it takes at most half of its memory; else each batch brings its windows.
@@ -177,13 +177,6 @@ class VerifyKernel:
             for out, column in zip((distance, start, end), results, strict=True):
                 out[made.order] = column
         return VerifyResult(distance, start, end)
-
-    def split(self, item: VerifyPairs) -> list[VerifyPairs]:
-        half = len(item) // 2
-        return [item.slice(0, half), item.slice(half, len(item))] if half else [item]
-
-    def join(self, results: list[VerifyResult]) -> VerifyResult:
-        return VerifyResult.join(results)
 
 
 def _settle_empty(item: VerifyPairs, distance: NDArray[np.int32], end: NDArray[np.int32]) -> None:

@@ -26,7 +26,7 @@ from gpualign.io.chunks import read_chunks
 from gpualign.io.files import InputFile
 from gpualign.io.reads import read_file
 from gpualign.io.references import read_reference
-from gpualign.io.sources import Stored
+from gpualign.io.text import Stored
 from gpualign.lcs.cpu import ScoredBatch
 from gpualign.pairwise.bounded_gaps.cpu import PairBlock
 from gpualign.params import RunOptions

@@ -4,19 +4,14 @@
 
 namespace gpualign {
 
-#define FIELD(field) GPUALIGN_FIELD(gapsmis::Batch, field)
-#define LAUNCH(field) GPUALIGN_FIELD(gapsmis::Launch, field)
-
 std::vector<AbiStruct> bounded_gaps_abi() {
-    return {{"GapsBatch", sizeof(gapsmis::Batch),
-                {FIELD(patterns), FIELD(pattern_offsets), FIELD(texts), FIELD(text_offsets), FIELD(pattern_ids),
-                    FIELD(text_ids), FIELD(order), FIELD(score), FIELD(gaps), FIELD(start), FIELD(end), FIELD(gap_list),
-                    FIELD(pairs)}},
-        {"GapsLaunch", sizeof(gapsmis::Launch),
-            {abi_field("batch", &gapsmis::Launch::batch, "GapsBatch"), LAUNCH(table), LAUNCH(edges),
-                LAUNCH(checkpoints), LAUNCH(directions), LAUNCH(edges_stride), LAUNCH(checkpoints_stride),
-                LAUNCH(directions_stride), LAUNCH(symbols), LAUNCH(other), LAUNCH(opening), LAUNCH(extend),
-                LAUNCH(ends), LAUNCH(unreached), LAUNCH(band), LAUNCH(unused)}}};
+    return {abi_struct<gapsmis::Batch>(
+                "GapsBatch", {GPUALIGN_FIELDS(gapsmis::Batch, patterns, pattern_offsets, texts, text_offsets,
+                                 pattern_ids, text_ids, order, score, gaps, start, end, gap_list, pairs)}),
+        abi_struct<gapsmis::Launch>(
+            "GapsLaunch", {GPUALIGN_FIELDS(gapsmis::Launch, batch, table, edges, checkpoints, directions, edges_stride,
+                              checkpoints_stride, directions_stride, symbols, other, opening, extend, ends, unreached,
+                              band, unused)})};
 }
 
 }  // namespace gpualign

@@ -1,19 +1,24 @@
-"""The reads of a file or of two: single ones, pairs of two files, and pairs of an interleaved file."""
+"""The reads of a run: single ones, pairs of two files, and pairs of an interleaved file, lane by lane.
+
+:class:`Lanes` opens the files, each a :class:`gpualign.io.reads.ReadSource`; what it yields are
+:class:`gpualign.io.reads.Reads`, most of them unparsed.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
-from operator import methodcaller
 from typing import Any
 
 import numpy as np
 
 from gpualign.errors import InputError, counted, shown_input
 from gpualign.io import tuning
+from gpualign.io.bgzf import BgzfCodec
 from gpualign.io.fastq_text import FastqText, head_of, to_text
+from gpualign.io.files import open_together
 from gpualign.io.mate_names import (
     NamePair,
     files_have_dots,
@@ -25,14 +30,106 @@ from gpualign.io.mate_names import (
     r1_first,
     warn_of_order,
 )
-from gpualign.io.reads import Reads, ReadSource, Records
+from gpualign.io.reads import Reads, ReadSource, Records, joined_header
+from gpualign.params import available_cores
 from gpualign.sequences.batch import SequenceBatch, join_batches
 from gpualign.streaming.ordered import run_ordered
+from gpualign.streaming.pinned import Allocate, no_pinned
 
 #: pairs in the first unparsed item: those from which `map` estimates insert sizes
 _FIRST_PAIRS = 5_000
 #: reads without a pair after which a file is not interleaved
 _CHECKED_READS = 10_000
+
+
+class Lanes:
+    """The reads of one file or of two, or of several such lanes, one after the other; open as long as ``stack``.
+
+    Args:
+        reads: paths of the reads, or of R1, one for each lane.
+        mates: paths of R2, as many; none: no pairs in two files.
+        interleaved: neighbours of one name are pairs; always so for BAM whose first read is paired.
+        check_names: mates must have one name (but for /1 and /2), and an interleaved file must have pairs.
+        threads: limit of the threads that inflate each file, and of those that parse it.
+        groups: ID of each lane's read group, if it has one of its own.
+        remote: parsers are on other machines.
+        reference_path, keep_read_groups, comments: see :class:`ReadSource`.
+
+    Attributes:
+        header: the joint header of SAM, BAM or CRAM files as pysam's dictionary, or None.
+        paired: there are pairs.
+        remote: as given.
+
+    Raises:
+        InputError: a file cannot be opened or is in no known format, or the files' headers contradict each other.
+    """
+
+    def __init__(
+        self,
+        reads: Sequence[str],
+        mates: Sequence[str],
+        stack: contextlib.ExitStack,
+        *,
+        interleaved: bool = False,
+        check_names: bool = True,
+        threads: int = 1,
+        groups: Sequence[str] = (),
+        remote: bool = False,
+        reference_path: str | None = None,
+        keep_read_groups: bool = True,
+        comments: bool = False,
+    ) -> None:
+        self.remote = remote
+        self.first: list[ReadSource] = []
+        self.second: list[ReadSource] = []
+        self._stack, self._check_names, self._groups, self._threads = stack, check_names, groups, threads
+        how = (reference_path, keep_read_groups, comments, threads, remote, interleaved)
+        for paths in itertools.zip_longest(reads, mates):
+            opened = open_together([path for path in paths if path is not None], stack)
+            for sources, path, raw in zip((self.first, self.second), paths, opened, strict=False):
+                sources.append(stack.enter_context(ReadSource(path, *how, opened=raw)))
+        self.header = joined_header(self.first, keep_read_groups)
+        self.paired = bool(self.second) or interleaved or any(source.paired for source in self.first)
+
+    def inflate_by(self, codec: BgzfCodec) -> None:
+        """See :meth:`InputFile.inflate_by`."""
+        for source in (*self.first, *self.second):
+            source.file.inflate_by(codec)
+
+    def reads(self, batch_bases: int, unparsed: bool = False, allocate: Allocate = no_pinned) -> Iterator[Reads]:
+        """All reads in order. The generator is closed with ``stack``, as its end waits for threads that parse; left to
+        the garbage collector, it would end in any thread.
+
+        Args:
+            unparsed: leave FASTQ text that devices can parse unparsed.
+            allocate: allocates memory for that text.
+        """
+        if unparsed:
+            inflaters = self._inflaters()
+            for source in (*self.first, *self.second):
+                source.inflaters, source.allocate = inflaters, allocate
+        as_text = unparsed and self.header is None
+        return self._stack.enter_context(contextlib.closing(self._all_reads(batch_bases, as_text)))
+
+    def _inflaters(self) -> int:
+        """Threads that inflate each gzip stream, for devices that wait for the text."""
+        threads = min(self._threads, available_cores())  # with more threads than cores one per file is faster
+        inflaters = min(threads // (2 if self.second else 1), tuning.MAX_INFLATERS)
+        return inflaters if inflaters >= tuning.MIN_INFLATERS else 1
+
+    def _all_reads(self, batch_bases: int, as_text: bool) -> Generator[Reads, None, None]:
+        for lane in range(len(self.first)):
+            reads = self._of_lane(lane, batch_bases, as_text)
+            yield from (replace(item, read_group=self._groups[lane]) for item in reads) if self._groups else reads
+
+    def _of_lane(self, lane: int, batch_bases: int, as_text: bool) -> Iterator[Reads]:
+        first, parsers = self.first[lane], min(self._threads, tuning.PARSERS)
+        if self.second:
+            as_text |= self.remote
+            return paired_reads(first, self.second[lane], batch_bases, self._check_names, parsers, as_text)
+        if self.paired:
+            return interleaved_reads(first, batch_bases, parsers, self._check_names)
+        return single_reads(first, batch_bases, parsers, as_text)
 
 
 def paired_reads(
@@ -70,7 +167,7 @@ def _records(
     """A file's records in items that can be cut; ``unparsed``: as text that devices can parse."""
     if unparsed and source.header is None:
         return run_ordered(source.chunks(batch_bases), to_text, threads)
-    return run_ordered(source.records(batch_bases), methodcaller("columns"), threads)
+    return run_ordered(source.records(batch_bases), lambda records: records.columns(), threads)
 
 
 def _named_alike(pairs: Iterator[Reads], paths: tuple[str, ...]) -> Iterator[Reads]:
@@ -177,7 +274,7 @@ def _interleaved_batches(
 ) -> Iterator[Reads]:
     """Pair parsed batches. A batch's last single record is carried over, as its mate may begin the next batch."""
     rest: SequenceBatch | None = None
-    for batch in run_ordered(items, methodcaller("columns"), threads):
+    for batch in run_ordered(items, lambda records: records.columns(), threads):
         whole = batch if rest is None else join_batches([rest, batch])
         paired = pair_neighbours(whole, path, all_dots)
         assert paired.mates is not None

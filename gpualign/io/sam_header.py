@@ -1,4 +1,4 @@
-"""The headers of our own SAM and BAM, and which tags of an input are those of its reads."""
+"""Headers of SAM and BAM that gpualign writes, and the tags that it drops from the reads of such files."""
 
 from __future__ import annotations
 

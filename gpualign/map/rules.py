@@ -1,0 +1,40 @@
+"""The rules of mapping as the structs of ``cuda/abi`` that native code and kernels take."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from functools import lru_cache
+
+import numpy as np
+
+from gpualign import _native
+from gpualign.engine.gpu.abi import filled
+from gpualign.map.pairs import ORIENTATIONS, PairModel
+from gpualign.map.params import Chaining, MapParams, Scoring
+
+
+def affine_scores(scoring: Scoring) -> np.void:
+    """``AffineScores``."""
+    return filled("AffineScores", **asdict(scoring))
+
+
+def chain_rules(k: int, w: int, scoring: Scoring, chaining: Chaining, max_hits: int) -> np.void:
+    """``ChainRules``."""
+    return filled("ChainRules", k=k, w=w, scores=affine_scores(scoring), max_hits=max_hits, **asdict(chaining))
+
+
+@lru_cache(16)  # filling the struct takes longer than mapping a small batch
+def map_rules(k: int, w: int, bases: int, params: MapParams, pairs: PairModel) -> np.void:
+    """``MapRules`` without its tables. ``bases``: of the reference."""
+    return filled(
+        "MapRules",
+        k=k,
+        w=w,
+        max_hits=params.seeding.max_hits,
+        max_candidates=params.seeding.max_candidates,
+        scores=affine_scores(params.scoring),
+        local=not params.end_to_end,
+        locus_bits=_native.bits_of_locus(bases),
+        pairs=(pairs.min, pairs.max, ORIENTATIONS.index(pairs.orientation), pairs.unpaired_penalty),
+        **params.reporting.native,
+    )
