@@ -31,7 +31,6 @@ def main() -> None:
     # before: what NumPy would write, and that its linear algebra, which is not used, starts no threads.
     for name in ("OPENBLAS_NUM_THREADS", "OPENBLAS_MAIN_FREE", "GOTOBLAS_MAIN_FREE"):
         os.environ.setdefault(name, "1")
-    gc.set_threshold(10_000)  # imports leave hardly anything to collect, and looking for it is a tenth of them
     early.begin(arguments)
     importing = _import_ahead(arguments)
     run = importlib.import_module("gpualign.cli").main  # not before: click takes as long as a third of NumPy
