@@ -19,7 +19,7 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/installed: $(NATIVE) | $(BIN)/python
-	@echo "Compiling for this machine's instruction set: a minute on two cores, once."
+	@echo "Compiling for this machine's instruction set: two minutes on two cores, once."
 	$(PIP_INSTALL) --editable .
 	@for wheel in $(firstword $(wildcard dist/gpualign-*.whl)); do $(BIN)/python -m gpualign.cli.prebuild --wheel $$wheel; done
 	touch $@

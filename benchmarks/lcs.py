@@ -228,7 +228,8 @@ def bench_command(arguments: argparse.Namespace) -> Iterator[dict]:
 def bench_paths(arguments: argparse.Namespace) -> Iterator[dict]:
     """Subsequences of 100 winners as the command traces them: on all CPU threads and on a GPU."""
     from gpualign.lcs.output import Hit
-    from gpualign.lcs.run import QueryStrands, _trace
+    from gpualign.lcs.query import QueryStrands
+    from gpualign.lcs.run import _trace
     from gpualign.params import available_cores
 
     query, batch = make_case(4, 4096, 100, 4096)

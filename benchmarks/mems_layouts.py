@@ -305,7 +305,7 @@ def main() -> None:
         for name, (search, source) in workloads(arguments.data).items():
             piece = Piece(source, 0, min(source.text.length, 1 << 26))
             expected: Columns | None = None
-            shape: MemsShape = choose_mems_shape(device.info.capability, search.index.params.w)
+            shape: MemsShape = choose_mems_shape(search.index.params.w)
             build_all(shape, device.info.architecture)
             print(name, search.index.params, len(search.index.entries), "entries", shape, flush=True)
             for row, variant in zip(results[:-1], VARIANTS, strict=True):

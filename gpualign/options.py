@@ -94,18 +94,21 @@ def default_of(params: type[Any], name: str) -> Any:
     raise AttributeError(f"{params.__name__} has no field {name}")
 
 
+threads_option = click.option(
+    "-t",
+    "--threads",
+    type=click.IntRange(min=1),
+    metavar="INT",
+    help="CPU threads; the output does not depend on them.  [default: all cores]",
+)
+quiet_option = click.option("-q", "--quiet", is_flag=True, help="Print no summary and no warnings.")
+debug_option = click.option("--debug", is_flag=True, help="Show a Python traceback on errors.")
 #: add the options of :class:`RunOptions` to a command that runs on this machine alone
 local_run_options = together(
     click.option(
         "-o", "--output", metavar="FILE", help="Output file; '-' is standard output.  [default: standard output]"
     ),
-    click.option(
-        "-t",
-        "--threads",
-        type=click.IntRange(min=1),
-        metavar="INT",
-        help="CPU threads; the output does not depend on them.  [default: all cores]",
-    ),
+    threads_option,
     option_of(
         RunOptions,
         "--device",
@@ -124,9 +127,9 @@ local_run_options = together(
         help="Bases per batch; larger batches take more memory, and the output is the same.",
     ),
     click.option("--no-progress", is_flag=True, help="Hide the progress bar (shown only on a terminal)."),
-    click.option("-q", "--quiet", is_flag=True, help="Print no summary and no warnings."),
+    quiet_option,
     click.option("--json", metavar="FILE", help="Write a run report as JSON."),
-    click.option("--debug", is_flag=True, help="Show a Python traceback on errors."),
+    debug_option,
 )
 #: add all options of :class:`RunOptions` to a command; collect them with :func:`take_run_options`
 run_options = together(

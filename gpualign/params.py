@@ -81,3 +81,8 @@ class RunOptions:
             raise UsageError(f"a table's format is {', '.join(TABLE_FORMATS)}, not {self.output_format!r}")
         if self.dask is not None and not _CLUSTER.fullmatch(self.dask):
             raise UsageError(f"dask must be local:N, tcp://host:port or a scheduler.json file, not {self.dask!r}")
+
+    @classmethod
+    def of_api(cls, device: str, threads: int) -> RunOptions:
+        """The options of a call of the Python API, which prints nothing."""
+        return cls(device=device, threads=threads, progress=False, quiet=True)

@@ -16,7 +16,8 @@ from gpualign.cluster.sequences import read_input
 from gpualign.engine.select import open_backend
 from gpualign.errors import proteins_want
 from gpualign.io import table
-from gpualign.io.in_memory import Sequences, as_batch, is_path, run_options, symbols_in
+from gpualign.io.in_memory import Sequences, as_batch, is_path, symbols_in
+from gpualign.params import RunOptions
 from gpualign.report import OnProgress, Progress
 from gpualign.tables.column import SignColumn, TextColumn
 from gpualign.tables.row import Row
@@ -89,7 +90,7 @@ def cluster(
         max_length=max_length,
         min_coverage=min_coverage,
     )
-    options = run_options(device, threads)
+    options = RunOptions.of_api(device, threads)
     scoring = params.load_scoring()
     path = os.fspath(sequences) if is_path(sequences) else None
     with proteins_want("matrix, such as BLOSUM62"):

@@ -15,8 +15,8 @@ from gpualign.distances.results import NearestPairs, PairMatrix, Result, SparseP
 from gpualign.distances.scores import Scores, ScoreSelection
 from gpualign.distances.symbols import SymbolSet, symbols_of
 from gpualign.errors import UsageError
-from gpualign.io.in_memory import run_options
 from gpualign.pairwise.params import PairwiseParams
+from gpualign.params import RunOptions
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -147,8 +147,8 @@ def distances(
         raise UsageError("out is for a matrix: leave out nearest and sparse")
     problem = Distances.of(params, symbols_of(queries), _others(targets))
     array = device_array(out)
-    way = backend_of_distances(problem, run_options(device, threads), progress, array is not None)
-    return answer(way, params, (len(problem.queries), len(problem.targets)), out, array)
+    backend = backend_of_distances(problem, RunOptions.of_api(device, threads), progress, array is not None)
+    return answer(backend, params, (len(problem.queries), len(problem.targets)), out, array)
 
 
 @overload
@@ -227,7 +227,7 @@ def scores(
     selection = ScoreSelection(nearest=nearest, sparse=sparse, min_score=min_score)
     if out is not None and not selection.dense:
         raise UsageError("out is for a matrix: leave out nearest and sparse")
-    options = run_options(device, threads)
+    options = RunOptions.of_api(device, threads)
     if mode == "lcs":
         return lcs_scores(selection, symbols_of(queries), _others(targets), out, options, progress)
     if mode not in SCORE_MODES:
@@ -246,8 +246,8 @@ def scores(
     array, scale = device_array(out), problem.aligned.scoring.scale
     if array is not None and scale != 1:
         raise UsageError("scores of a matrix with decimals are float64: out cannot be on a GPU")
-    way = backend_of_scores(problem, options, progress, array is not None)
-    return answer(way, selection, (len(problem.queries), len(problem.targets)), out, array, scale)
+    backend = backend_of_scores(problem, options, progress, array is not None)
+    return answer(backend, selection, (len(problem.queries), len(problem.targets)), out, array, scale)
 
 
 def _others(targets: Any) -> SymbolSet | None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from gpualign.options import seed_options
+from gpualign.options import debug_option, quiet_option, seed_options, threads_option
 from gpualign.params import RunOptions
 
 
@@ -15,15 +15,9 @@ from gpualign.params import RunOptions
 @click.option("-d", "--save-index", "output", metavar="FILE.gpi", required=True, help="Where to save the index.")
 @seed_options
 @click.option("--meth", is_flag=True, help="For bisulfite and EM-seq reads: an index for `map --meth`.")
-@click.option(
-    "-t",
-    "--threads",
-    type=click.IntRange(min=1),
-    metavar="INT",
-    help="CPU threads; the output does not depend on them.  [default: all cores]",
-)
-@click.option("-q", "--quiet", is_flag=True, help="Print no summary and no warnings.")
-@click.option("--debug", is_flag=True, help="Show a Python traceback on errors.")
+@threads_option
+@quiet_option
+@debug_option
 def command(threads: int | None, quiet: bool, debug: bool, **values: Any) -> None:
     """Build the minimizer index of a reference and save it for `map` and `mems`.
 

@@ -11,12 +11,10 @@ from typing import Any, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from gpualign import _native
 from gpualign.errors import InputError, UsageError
 from gpualign.io.fastx import SequenceAlphabet
 from gpualign.io.reads import ReadSource
 from gpualign.io.sizes import symbols_in_files
-from gpualign.params import RunOptions
 from gpualign.sequences.batch import SequenceBatch, join_batches, join_bytes
 from gpualign.sequences.reference import Reference
 
@@ -177,13 +175,10 @@ def packed(batch: SequenceBatch) -> Reference:
 
 def packed_pieces(names: list[str], offsets: NDArray[np.int64], pieces: Sequence[NDArray[np.uint8]]) -> Reference:
     """Sequences as a reference, two bits a base; ``pieces`` joined have their symbols."""
-    packer = _native.ReferencePacker()
     try:
-        for piece in pieces:
-            packer.append(piece)
+        return Reference.packed(names, offsets, pieces)
     except ValueError as error:
         raise UsageError(str(error)) from None
-    return Reference(names, offsets, *packer.finish())
 
 
 #: translation to upper case, U to T, and 0 for other characters
@@ -207,11 +202,6 @@ def checked_nucleotides(symbols: NDArray[np.uint8], offsets: NDArray[np.int64], 
         wrong = symbols[bad[0] : bad[0] + 4].tobytes().decode(errors="replace")[0]
         raise InputError(f"sequence {record}: {wrong!r} is not a nucleotide")
     return translated
-
-
-def run_options(device: str, threads: int) -> RunOptions:
-    """Options of an API call, which prints nothing."""
-    return RunOptions(device=device, threads=threads, progress=False, quiet=True)
 
 
 def checked_indices(values: object, count: int, what: str) -> NDArray[np.int32]:

@@ -7,12 +7,13 @@ import numpy as np
 from gpualign.engine.select import Work, open_backend
 from gpualign.errors import proteins_want
 from gpualign.io.fastx import SequenceAlphabet
-from gpualign.io.in_memory import Sequences, as_batch, batches_of, run_options, symbols_in
+from gpualign.io.in_memory import Sequences, as_batch, batches_of, symbols_in
 from gpualign.io.sizes import product
 from gpualign.lcs.params import LcsFilterParams, RatioOf, Strand
 from gpualign.lcs.query import Alphabet
 from gpualign.lcs.run import LcsFilter, strands_of
 from gpualign.lcs.tuning import KERNELS
+from gpualign.params import RunOptions
 from gpualign.report import OnProgress, Progress
 from gpualign.tables.column import SignColumn, TextColumn
 from gpualign.tables.row import Row
@@ -77,7 +78,7 @@ def lcs_filter(
         subsequence=subsequence,
     )
     accepted: SequenceAlphabet = "nucleotide" if alphabet == "dna" else "any"
-    options = run_options(device, threads)
+    options = RunOptions.of_api(device, threads)
     work = Work.of(KERNELS, product((symbols_in([query]), symbols_in(subjects))))
     with proteins_want('alphabet="protein"'), open_backend(options, "lcs-filter", work) as backend:
         one = as_batch([query], accepted)

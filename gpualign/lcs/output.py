@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from gpualign.errors import check_count
 from gpualign.io import table
 from gpualign.io.table_output import Kind, TableSink
 from gpualign.lcs.params import LcsFilterFiles, LcsFilterParams
+from gpualign.lcs.query import QueryStrands
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.timeline import STEPS
 
@@ -48,14 +49,7 @@ class Hit(NamedTuple):
         return self._replace(subsequence=text, sequence=None)
 
 
-class Query(Protocol):
-    @property
-    def name(self) -> str: ...
-    @property
-    def length(self) -> int: ...
-
-
-Row = tuple["int | None", Query, Hit]
+Row = tuple["int | None", QueryStrands, Hit]
 
 
 @dataclass(frozen=True)
@@ -105,7 +99,7 @@ class LcsWriter:
     """Formats rows; ``rows`` counts them."""
 
     def __init__(
-        self, out: TableSink, params: LcsFilterParams, files: LcsFilterFiles, queries: Sequence[Query]
+        self, out: TableSink, params: LcsFilterParams, files: LcsFilterFiles, queries: Sequence[QueryStrands]
     ) -> None:
         self._out, self._params, self._files = out, params, files
         self._names = table.Names([query.name for query in queries])
@@ -141,7 +135,7 @@ class LcsWriter:
         line = self._record if self._params.whole_records else self._line
         return "".join(line(*row) for row in rows).encode("latin-1")
 
-    def _line(self, rank: int | None, query: Query, hit: Hit) -> str:
+    def _line(self, rank: int | None, query: QueryStrands, hit: Hit) -> str:
         fields = [
             "*" if rank is None else str(rank),
             query.name,
@@ -159,7 +153,7 @@ class LcsWriter:
             fields.append(text.translate(_ESCAPES) or "*")
         return "\t".join(fields) + "\n"
 
-    def _record(self, rank: int | None, query: Query, hit: Hit) -> str:
+    def _record(self, rank: int | None, query: QueryStrands, hit: Hit) -> str:
         """FASTA, the sequence unchanged on one line; what was found goes after the description, never into the ID."""
         notes = [hit.comment] if hit.comment else []
         notes.append(f"lcs={hit.lcs}")

@@ -56,6 +56,15 @@ class LcsQuery:
         return len(self.codes)
 
 
+@dataclass(frozen=True)
+class QueryStrands:
+    """One query with the strands it is compared on: plus, and for both strands minus after it."""
+
+    name: str
+    length: int
+    strands: tuple[LcsQuery, ...]
+
+
 def encode_query(name: str, text: bytes, alphabet: Alphabet) -> LcsQuery:
     """Give the query's symbols their codes."""
     classes = _classes(alphabet)

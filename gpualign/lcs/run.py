@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -24,7 +23,7 @@ from gpualign.io.sizes import product, symbols_in_files
 from gpualign.lcs.cpu import ScoredBatch, Winners
 from gpualign.lcs.output import Hit, LcsWriter, Passed, Row, columns_of
 from gpualign.lcs.params import LcsFilterFiles, LcsFilterParams
-from gpualign.lcs.query import LcsQuery, encode_query, reverse_complement
+from gpualign.lcs.query import QueryStrands, encode_query, reverse_complement
 from gpualign.lcs.stage import lcs_stage, trace_stage
 from gpualign.lcs.top_n import TopN
 from gpualign.lcs.tuning import KERNELS
@@ -38,15 +37,6 @@ _PROTEINS = "--alphabet protein"
 GPU_BATCH_FACTOR = 4
 #: subjects traced in one call of a core, and in one batch of a GPU
 MAX_TRACED, MAX_TRACED_ON_GPU = 64, 4096
-
-
-@dataclass(frozen=True)
-class QueryStrands:
-    """One query with the strands it is compared on: plus, and for both strands minus after it."""
-
-    name: str
-    length: int
-    strands: tuple[LcsQuery, ...]
 
 
 def read_queries(params: LcsFilterParams, files: LcsFilterFiles) -> list[QueryStrands]:

@@ -168,8 +168,12 @@ class Found:
     @property
     def native_options(self) -> tuple[bytes, str, bytes]:
         """The options for native functions: a ``SamOptions``, the read group, and the ALT contigs."""
+        return self.sam_options().tobytes(), self.options["read_group"], self.options["alt_contigs"]
+
+    def sam_options(self, **addresses: int) -> np.void:
+        """``SamOptions`` of cuda/abi/text.hpp, without the options that are texts unless their addresses are given."""
         values = {name: value for name, value in self.options.items() if name not in ("read_group", "alt_contigs")}
-        return filled("SamOptions", **values).tobytes(), self.options["read_group"], self.options["alt_contigs"]
+        return filled("SamOptions", **values, **addresses)
 
     @property
     def lengths(self) -> NDArray[np.int64]:

@@ -21,7 +21,7 @@ from gpualign.errors import DeviceError, UsageError
 from gpualign.index.minimizers import MinimizerIndex, build_index
 from gpualign.index.run import choose_index_params, open_index
 from gpualign.io.alignment_output import AlignmentLayout
-from gpualign.io.in_memory import Sequences, as_batch, is_path, packed, run_options
+from gpualign.io.in_memory import Sequences, as_batch, is_path, packed
 from gpualign.io.reads import Reads
 from gpualign.io.sam_header import sam_header
 from gpualign.map import tuning
@@ -38,6 +38,7 @@ from gpualign.map.params import MapParams, left_unmapped
 from gpualign.map.stage import map_batch_on_device
 from gpualign.map.tuning import SLOTS
 from gpualign.notices import notice
+from gpualign.params import RunOptions
 from gpualign.report import OnProgress, Progress
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.tables.table import Table
@@ -104,7 +105,7 @@ class Mapper:
         self, reference: Sequences, preset: str = "sr", *, device: str = "auto", threads: int = 0, **parameters: Any
     ) -> None:
         self._params = MapParams.of_preset(preset, **{_FIELDS.get(name, name): parameters[name] for name in parameters})
-        self._options = run_options(device, threads)
+        self._options = RunOptions.of_api(device, threads)
         self._index = self._open(reference)
         self.names = list(self._index.reference.names)
         self.lengths = self._index.reference.lengths

@@ -126,7 +126,13 @@ _DEFAULT = click.core.ParameterSource.DEFAULT
 )
 @option_of(Reporting, "-N", "secondary", help="Report up to INT secondary alignments of a read, best first.")
 @click.option("--secondary", "five", is_flag=True, help="Same as -N 5.")
-@click.option("-a", "--all", "everywhere", is_flag=True, help="Report all alignments within the error limit.")
+@click.option(
+    "-a",
+    "--all",
+    "everywhere",
+    is_flag=True,
+    help="Report all alignments within the error limit. Not minimap2's -a: SAM is the default output.",
+)
 @click.option(
     "--strata",
     type=int,

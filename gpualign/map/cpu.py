@@ -25,7 +25,7 @@ def map_batch(
     """
     if params.long_reads:
         rules, secondary = _long_read_rules(index.params, params), params.reporting.secondary
-        return Alignments(*_native.map_long_reads(*_columns(index, batch), rules=rules, max_secondary=secondary))
+        return Alignments(*_native.map_long_reads(*index.native, batch.native, rules=rules, max_secondary=secondary))
     if params.meth is None:
         return map_converted(index, batch, params, pairs, None)
 
@@ -40,14 +40,10 @@ def map_converted(
 ) -> Alignments:
     """Map short reads of known conversion (None: no bisulfite reads); the other arguments are those of
     :func:`map_batch`."""
-    mates = batch.mates if pairs is not None else None
     settings = _settings(index.params, index.reference.bases, params, pairs or PairModel())
-    settings = settings | {"qualities": batch.qualities, "mates": mates, "conversions": conversions}
-    return Alignments(*_native.map_reads(*_columns(index, batch), **settings))
-
-
-def _columns(index: MinimizerIndex, batch: SequenceBatch) -> tuple[Any, ...]:
-    return (*index.native, batch.bases, batch.base_offsets, batch.names, batch.name_offsets)
+    paired = pairs is not None
+    found = _native.map_reads(*index.native, batch.native, **settings, paired=paired, conversions=conversions)
+    return Alignments(*found)
 
 
 # cached: building these takes longer than mapping a single read

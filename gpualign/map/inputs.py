@@ -67,7 +67,7 @@ class MapFiles:
     def __post_init__(self) -> None:
         check_index_path(self.save_index)
         if (self.reference, *self.files).count("-") > 1:
-            raise UsageError("only one of the reference and the reads can come from standard input")
+            raise UsageError("standard input (-) is given more than once")
         if self.mate_files and len(self.mate_files) != len(self.read_files):
             files = f"{counted(len(self.read_files), 'file')} of R1, {len(self.mate_files)} of R2"
             raise UsageError(f"each file of R1 needs one of R2: there are {files}")

@@ -22,7 +22,6 @@ from gpualign.map.inputs import Sample
 from gpualign.map.library import Library
 from gpualign.map.meth import warn_of_library
 from gpualign.map.params import left_unmapped
-from gpualign.map.stage import Mapping
 from gpualign.map.statistics import MapStatistics
 from gpualign.records.methylation import open_methylation
 from gpualign.records.observer import duplicates_summary, observing, warn_of_barcodes
@@ -71,13 +70,10 @@ class MapOutputs:
             self._alignments.write(layout.header(header, reference))
             self._stack = stack.pop_all()
 
-    def mapping(self, library: Library | None, unparsed: bool = False) -> Mapping:
-        """What maps the sample's chunks and formats their records. ``unparsed``: see :class:`Mapping`."""
-        pairs = None if library is None else library.model
-        formatter = RecordFormatter(
-            self._index, self._sample, pairs, self._lanes.header is not None, self._observer.take
-        )
-        return Mapping(formatter, self._lanes.remote, unparsed)
+    def formatter(self, library: Library | None) -> RecordFormatter:
+        """What makes the records of a mapped batch."""
+        pairs, tagged = None if library is None else library.model, self._lanes.header is not None
+        return RecordFormatter(self._index, self._sample, pairs, tagged, self._observer.take)
 
     def write(self, written: Written, counts: MapStatistics) -> None:
         """Write the next batch."""

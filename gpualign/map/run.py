@@ -25,7 +25,7 @@ from gpualign.map.meth import warn_of_meth
 from gpualign.map.outputs import MapOutputs
 from gpualign.map.params import MapParams
 from gpualign.map.report_page import report_page, write_page
-from gpualign.map.stage import load_index
+from gpualign.map.stage import Mapping, load_index
 from gpualign.map.statistics import MAP_STEPS
 from gpualign.map.tuning import work_of
 from gpualign.params import RunOptions
@@ -77,7 +77,7 @@ def run_map(
         report.stage("insert sizes")
         run.begin_timeline(MAP_STEPS)
         with run.progress("read") as progress, MapOutputs(sample, lanes, index, backend.codec) as out:
-            stage = out.mapping(library, unparsed and lanes.remote).stage(slots)
+            stage = Mapping(out.formatter(library), lanes.remote, unparsed).stage(slots)
             with closing(backend.run(reads, stage)) as mapped:  # its threads wait for devices: closed before these
                 for written, counts in mapped:
                     out.write(written, counts)

@@ -322,7 +322,7 @@ class SampleMapper:
                     self.index, reads, lanes.paired, self.params, threads, warnings.append, map_alone
                 )
                 with MapOutputs(sample, lanes, self.index, codec) as out:
-                    with closing(compute(items, out.mapping(library))) as mapped:
+                    with closing(compute(items, Mapping(out.formatter(library)))) as mapped:
                         for written, counts in mapped:
                             out.write(written, counts)
                     self.index.check_unchanged()

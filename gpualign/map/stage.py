@@ -73,11 +73,11 @@ class Mapping:
 
     Args:
         remote: runs on other machines: records are compressed before transfer, if they may be.
-        unparsed: devices there parse chunks.
+        unparsed: devices parse the text; if it is remote, its records are counted there first.
     """
 
     def __init__(self, formatter: RecordFormatter, remote: bool = False, unparsed: bool = False) -> None:
-        self.formatter, self._unparsed = formatter, unparsed
+        self.formatter, self._unparsed = formatter, remote and unparsed
         self._deflates = remote and formatter.sample.layout.deflates_batches
         self._memory = BufferPool()
 

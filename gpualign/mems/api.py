@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign.engine.select import open_backend
-from gpualign.io.in_memory import Sequences, as_batch, batches_of, packed, run_options, symbols_in
+from gpualign.io.in_memory import Sequences, as_batch, batches_of, packed, symbols_in
 from gpualign.mems.cpu import Search
 from gpualign.mems.index import MemsIndex, index_for, index_of
 from gpualign.mems.loop import Counts, Job, Run
@@ -70,7 +70,7 @@ def find_mems(
         max_occ=max_occ,
         only_acgt=True,
     )
-    options = run_options(device, threads)
+    options = RunOptions.of_api(device, threads)
     search = Search(_index(reference, params, options), params, options.threads)
     counts = Counts(search, Progress(options, "bases", call=progress))
     work = work_of(symbols_in(queries), min_length)

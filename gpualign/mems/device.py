@@ -102,7 +102,7 @@ class MemsKernel:
     def __init__(self, device: Device, search: Search, printing: bool = False) -> None:
         assert isinstance(search.index, MinimizerIndex)
         self.device, self.search = device, search
-        self.shape: MemsShape = choose_mems_shape(device.info.capability, search.index.params.w)
+        self.shape: MemsShape = choose_mems_shape(search.index.params.w)
         defines = self.shape.defines
         self.load(lambda name: device.function("mems", name, defines))
         share = int(device.budget * RESIDENT_SHARE)

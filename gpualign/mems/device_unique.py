@@ -26,7 +26,7 @@ class UniqueMemsKernel(MemsKernel):
     def __init__(self, device: Device, search: Search, printing: bool = False) -> None:
         assert isinstance(search.index, SuffixArray)
         self.device, self.search, self.index = device, search, search.index
-        self.shape = choose_mems_shape(device.info.capability, 1)
+        self.shape = choose_mems_shape(1)
         self.load(lambda name: device.function("mems", name, self.shape.defines))
         self.fits = self.index.nbytes <= device.budget * mems.RESIDENT_SHARE
         self._key = f"mems reference {next(mems.serial)}"

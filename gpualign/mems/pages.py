@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gpualign.index.minimizers import MinimizerIndex, build_index
 from gpualign.sequences.reference import Reference
@@ -64,22 +63,8 @@ def cut_pages(index: MinimizerIndex, max_bytes: int, margin: int, threads: int =
 
 def _part(reference: Reference, begin: int, end: int) -> Reference:
     """Positions [begin, end) as a reference; ``begin`` is a multiple of 32."""
-
-    def clip(positions: NDArray[np.uint32]) -> NDArray[np.uint32]:
-        return (np.clip(positions.astype(np.int64), begin, end) - begin).astype(np.uint32)
-
-    words = np.zeros((end - begin) // _WORD_BASES + 2, np.uint64)
-    last = end // _WORD_BASES + 1
-    source = reference.words[begin // _WORD_BASES : last]
-    words[: len(source)] = source
-    inner = reference.contig_offsets[(reference.contig_offsets > begin) & (reference.contig_offsets < end)]
+    offsets = reference.contig_offsets
+    inner = offsets[(offsets > begin) & (offsets < end)]
     offsets = np.concatenate(([0], inner - begin, [end - begin])).astype(np.int64)
-    inside = (reference.run_ends > begin) & (reference.run_starts < end)
-    return Reference(
-        [str(i) for i in range(len(offsets) - 1)],
-        offsets,
-        words,
-        clip(reference.run_starts[inside]),
-        clip(reference.run_ends[inside]),
-        reference.run_bases[inside],
-    )
+    names = [str(i) for i in range(len(offsets) - 1)]
+    return replace(reference.part(begin, end), names=names, contig_offsets=offsets)

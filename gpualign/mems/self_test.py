@@ -6,7 +6,6 @@ from functools import partial
 
 import numpy as np
 
-from gpualign import _native
 from gpualign.engine.gpu.compiler import Variant
 from gpualign.engine.gpu.device import Device
 from gpualign.engine.gpu.runner import run_alone
@@ -22,7 +21,7 @@ from gpualign.sequences.reference import Reference
 _TESTED_BASES, _TESTED_MATCH = 20_000, 12
 #: kernels of :func:`self_test`, which ``devices --check`` compiles in parallel
 SELF_TEST_MODULES: tuple[Variant, ...] = (
-    ("mems", choose_mems_shape((9, 0), choose_index(_TESTED_MATCH, _TESTED_BASES).w).defines),
+    ("mems", choose_mems_shape(choose_index(_TESTED_MATCH, _TESTED_BASES).w).defines),
     ("mems_text", {}),
 )
 
@@ -35,9 +34,7 @@ def self_test(device: Device) -> None:
     """
     generator = np.random.default_rng(0)
     text = np.frombuffer(b"ACGT", np.uint8)[generator.integers(0, 4, _TESTED_BASES)]
-    packer = _native.ReferencePacker()
-    packer.append(text)
-    reference = Reference(["self-test"], np.array([0, len(text)], np.int64), *packer.finish())
+    reference = Reference.packed(["self-test"], np.array([0, len(text)], np.int64), (text,))
     changed = text.copy()
     changed[::97] = ord("A")
     query = changed.tobytes().decode()

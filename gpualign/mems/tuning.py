@@ -32,16 +32,15 @@ class MemsShape:
 _MEMS_WINDOWS = (8, 20, 48, 96, 256)
 
 
-def choose_mems_shape(capability: tuple[int, int], w: int) -> MemsShape:
+def choose_mems_shape(w: int) -> MemsShape:
     """The shape for an index of window ``w`` (one table so far, swept on compute capability 9.0)."""
-    del capability
     # a dense index gives enough seeds a position to fill a warp from a small tile; a wide window is hashed twice
     tile = 32 if w <= 4 else 128 if w <= 48 else 256
     return MemsShape(tile=tile, warps=4, max_window=next(maximum for maximum in _MEMS_WINDOWS if w <= maximum))
 
 
 VARIANTS: tuple[Variant, ...] = (
-    *(("mems", choose_mems_shape((9, 0), w).defines) for w in (4, *_MEMS_WINDOWS)),
+    *(("mems", choose_mems_shape(w).defines) for w in (4, *_MEMS_WINDOWS)),
     ("mems_text", {}),
 )
 

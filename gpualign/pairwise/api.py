@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from gpualign.engine.select import open_backend
 from gpualign.errors import proteins_want
 from gpualign.io import table
-from gpualign.io.in_memory import Sequences, as_batch, checked_indices, run_options
+from gpualign.io.in_memory import Sequences, as_batch, checked_indices
 from gpualign.pairwise.alignments import Alignments, Measures
 from gpualign.pairwise.bounded_gaps.api import iter_max_gaps
 from gpualign.pairwise.bounded_gaps.params import GapsParams
@@ -20,6 +20,7 @@ from gpualign.pairwise.pair_inputs import PairInputs, PairSelection, inputs_of
 from gpualign.pairwise.params import PairwiseParams, take_params
 from gpualign.pairwise.run import align_all, make_problem
 from gpualign.pairwise.tuning import mean_cells, work_of
+from gpualign.params import RunOptions
 from gpualign.report import OnProgress, Progress
 from gpualign.sequences.encoded import EncodedSequences, encode
 from gpualign.sequences.matrices import Scoring
@@ -107,7 +108,7 @@ def iter_pairwise(
     params = take_params(**parameters)
     scoring = params.load_scoring()
     inputs = _inputs(scoring, queries, targets, pairs, include_self)
-    options = run_options(device, threads)
+    options = RunOptions.of_api(device, threads)
     if isinstance(params, GapsParams):
         yield from iter_max_gaps(params, scoring, inputs, options, progress)
         return

@@ -71,14 +71,18 @@ class ContigDepths(NamedTuple):
 
 
 class Coverage:
-    """Counts the depth of sorted records: :meth:`add` for the :meth:`changes` of all in order, then :meth:`finish`.
+    """Counts the depth of sorted records: :meth:`add` for the :meth:`changes` of all in order, then :meth:`finish`. Use
+    :func:`open_coverage`.
 
     Args:
-        bedgraph: make lines of bedGraph.
+        outputs: files to write: of bedGraph, or mosdepth's three.
+        bedgraph: write bedGraph.
     """
 
-    def __init__(self, names: Sequence[str], lengths: Sequence[int], bedgraph: bool) -> None:
-        self._names, self._lengths = names, lengths
+    def __init__(
+        self, names: Sequence[str], lengths: Sequence[int], outputs: Sequence[OutputFile], bedgraph: bool
+    ) -> None:
+        self._names, self._lengths, self._outputs, self._bedgraph = names, lengths, outputs, bedgraph
         self._counter = _native.CoverageCounter(list(lengths), list(names) if bedgraph else [])
 
     def changes(self, records: NDArray[np.uint8]) -> Any:
@@ -89,17 +93,25 @@ class Coverage:
         """
         return self._counter.changes(records)
 
-    def add(self, changes: Any) -> NDArray[np.uint8]:
-        """Add the changes of the next records; returns lines of bedGraph, if asked for.
+    def add(self, changes: Any) -> None:
+        """Add the changes of the next records.
 
         Raises:
             ValueError: the records are not sorted by coordinate.
         """
-        return self._counter.add(changes)
+        self._write(self._counter.add(changes))
 
-    def finish(self) -> NDArray[np.uint8]:
-        """The last lines of bedGraph."""
-        return self._counter.finish()
+    def finish(self) -> None:
+        """Write the rest."""
+        self._write(self._counter.finish())
+        if self._bedgraph:
+            return
+        for output, text in zip(self._outputs, (self.summary(), self.distribution(), self.thresholds()), strict=True):
+            output.write(text.encode())
+
+    def _write(self, lines: NDArray[np.uint8]) -> None:
+        if self._bedgraph and len(lines):
+            self._outputs[0].write(lines.data)
 
     def contigs(self) -> list[ContigDepths]:
         """Depths of contigs with records, after :meth:`finish`."""
@@ -157,38 +169,8 @@ def _distribution(contig: ContigDepths) -> Iterator[str]:
             yield f"{contig.name}\t{depth}\t{share:.2f}\n"
 
 
-class CoverageWriter:
-    """Writes the coverage of sorted records. Use :func:`open_coverage`.
-
-    Attributes:
-        coverage: the counts, complete at the end.
-    """
-
-    def __init__(self, coverage: Coverage, outputs: Sequence[OutputFile], bedgraph: bool) -> None:
-        self.coverage, self._outputs, self._bedgraph = coverage, outputs, bedgraph
-
-    def add(self, changes: Any) -> None:
-        """Add the :meth:`Coverage.changes` of the next records."""
-        self._write(self.coverage.add(changes))
-
-    def _write(self, lines: NDArray[np.uint8]) -> None:
-        if self._bedgraph and len(lines):
-            self._outputs[0].write(lines.data)
-
-    def finish(self) -> None:
-        """Write the rest."""
-        self._write(self.coverage.finish())
-        if self._bedgraph:
-            return
-        texts = (self.coverage.summary(), self.coverage.distribution(), self.coverage.thresholds())
-        for output, text in zip(self._outputs, texts, strict=True):
-            output.write(text.encode())
-
-
 @contextlib.contextmanager
-def open_coverage(
-    path: str, names: Sequence[str], lengths: Sequence[int], threads: int = 1
-) -> Iterator[CoverageWriter]:
+def open_coverage(path: str, names: Sequence[str], lengths: Sequence[int], threads: int = 1) -> Iterator[Coverage]:
     """Open the coverage files of a run; they are whole, or absent if the context ends with an exception.
 
     Args:
@@ -199,7 +181,6 @@ def open_coverage(
     """
     with contextlib.ExitStack() as stack:
         outputs = [stack.enter_context(open_output(name, threads)) for name in coverage_paths(path)]
-        bedgraph = is_bedgraph(path)
-        writer = CoverageWriter(Coverage(names, lengths, bedgraph), outputs, bedgraph)
-        yield writer
-        writer.finish()
+        coverage = Coverage(names, lengths, outputs, is_bedgraph(path))
+        yield coverage
+        coverage.finish()

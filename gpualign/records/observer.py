@@ -11,7 +11,7 @@ from gpualign.errors import counted
 from gpualign.io.contigs import Contigs
 from gpualign.io.output_file import open_output
 from gpualign.io.record_sorter import Marks, RecordBatch, Records, TemplateNumbers
-from gpualign.records.coverage import CoverageWriter, open_coverage
+from gpualign.records.coverage import Coverage, open_coverage
 from gpualign.records.duplicates import DuplicateMarking, Duplicates, Libraries
 from gpualign.records.methylation import MethylationWriter
 from gpualign.streaming.timeline import STEPS
@@ -35,7 +35,7 @@ class RecordObserver:
         self,
         marking: DuplicateMarking | None,
         libraries: Libraries,
-        coverage: CoverageWriter | None,
+        coverage: Coverage | None,
         threads: int,
         templates: TemplateNumbers,
         methylation: MethylationWriter | None = None,
@@ -59,7 +59,7 @@ class RecordObserver:
 
     @STEPS.at("merge")
     def measure(self, records: Records) -> Any:
-        changes = None if self._coverage is None else self._coverage.coverage.changes(records)
+        changes = None if self._coverage is None else self._coverage.changes(records)
         return changes, None if self._methylation is None else self._methylation.calls(records)
 
     def count(self, measured: Any) -> None:
@@ -82,7 +82,7 @@ class RecordObserver:
                 with open_output(metrics) as out:
                     out.write(found.text(command_line).encode())
         if self._coverage is not None:
-            self.report["coverage"] = self._coverage.coverage.report()
+            self.report["coverage"] = self._coverage.report()
         if self._methylation is not None:
             self.report["methylation"] = self._methylation.report()
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from gpualign.engine.select import Work, open_backend
 from gpualign.errors import proteins_want
-from gpualign.io.in_memory import Sequences, is_path, is_text, parts_of, run_options, symbols_in
+from gpualign.io.in_memory import Sequences, is_path, is_text, parts_of, symbols_in
+from gpualign.params import RunOptions
 from gpualign.report import OnProgress, Progress
 from gpualign.search.cpu import Patterns, SearchHits
 from gpualign.search.params import Alphabet, Ends, Hits, SearchFiles, SearchParams, Strand
@@ -141,7 +142,7 @@ def _tables(
     threads: int,
     progress: OnProgress | None,
 ) -> Iterator[Table[Row]]:
-    options = run_options(device, threads)
+    options = RunOptions.of_api(device, threads)
     size = symbols_in(targets)
     path = os.fspath(patterns) if is_path(patterns) else None
     with proteins_want('alphabet="protein"'):

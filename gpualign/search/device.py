@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpualign import _native
 from gpualign.engine.gpu.abi import filled
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.compiler import Variant
@@ -115,10 +114,8 @@ def self_test(device: Device) -> None:
     """
     rng = np.random.default_rng(1)
     text = np.frombuffer(b"ACGT", np.uint8)[rng.integers(0, 4, 1 << 16)]
-    packer = _native.ReferencePacker()
-    packer.append(text)
     offsets = np.array([0, len(text)], np.int64)
-    reference = Reference(["random"], offsets, *packer.finish())
+    reference = Reference.packed(["random"], offsets, (text,))
     lengths = np.repeat([16, 20, 32, 40, 64, 150, 700], 6)
     at = rng.integers(0, len(text) - 700, len(lengths))
     symbols = np.concatenate([text[begin : begin + size] for begin, size in zip(at, lengths, strict=True)])

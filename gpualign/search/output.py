@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from gpualign import _native
 from gpualign.errors import GpualignError, UsageError
 from gpualign.io.output_file import OutputFile, open_output
 from gpualign.io.table import Column, Names, cigars, constant, format_rows, integers, signs, texts
@@ -139,26 +140,11 @@ class Splitter:
         assert records is not None
         pattern = np.full(len(records), self._unassigned)
         pattern[found.hits.target] = found.hits.pattern
-        parts: dict[int, list[bytes]] = {}
-        for number, record in zip(pattern.tolist(), _records(records, found), strict=True):
-            parts.setdefault(number, []).append(record)
-        for number, lines in parts.items():
-            self._files[number].write(b"".join(lines))
-
-
-def _records(records: object, found: Found) -> Iterator[bytes]:
-    batch = found.records
-    assert batch is not None
-    for i in range(len(batch)):
-        name = batch.names[batch.name_offsets[i] : batch.name_offsets[i + 1]].tobytes()
-        if batch.comments is not None and batch.comment_offsets is not None:
-            comment = batch.comments[batch.comment_offsets[i] : batch.comment_offsets[i + 1]].tobytes()
-            name += b" " + comment if comment else b""
-        quality = batch.quality(i)
-        if quality is None:
-            yield b">%s\n%s\n" % (name, batch.sequence(i))
-        else:
-            yield b"@%s\n%s\n+\n%s\n" % (name, batch.sequence(i), quality)
+        order = np.argsort(pattern, kind="stable")
+        numbers, begins = np.unique(pattern[order], return_index=True)
+        records, ends = records.take(order), [*begins[1:].tolist(), len(records)]
+        for number, begin, end in zip(numbers.tolist(), begins.tolist(), ends, strict=True):
+            self._files[number].write(_native.format_fastx(records.part(begin, end).native, None, False).data)
 
 
 class Counts:

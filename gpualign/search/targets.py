@@ -156,7 +156,7 @@ def reference_parts(reference: Reference, bases: int, context: int) -> Iterator[
         at = int(reference.contig_offsets[number])
 
         def cut(first: int, after: int, at: int = at) -> tuple[Reference, int]:
-            return _cut(reference, at + first, at + after), (at + first) % 32  # at whole words
+            return reference.part(at + first, at + after), (at + first) % 32  # at whole words
 
         yield from _parts(name, int(reference.lengths[number]), bases, context, cut)
 
@@ -192,19 +192,6 @@ def _parts(
         first, after, last = max(0, begin - context), min(length, end + context), end == length
         text, contig_at = cut(first, after)
         yield RecordPart(name, text, first, begin, end + last, after, length, last, contig_at)
-
-
-def _cut(reference: Reference, begin: int, end: int) -> Reference:
-    """The packed bases [begin, end) and those before them in the same word."""
-    first = begin // 32
-    words = reference.words[first : end // 32 + 2]
-    lower, upper = np.searchsorted(reference.run_ends, begin, "right"), np.searchsorted(reference.run_starts, end)
-    base = 32 * first
-    starts = np.maximum(reference.run_starts[lower:upper], begin).astype(np.int64) - base
-    ends = np.minimum(reference.run_ends[lower:upper], end).astype(np.int64) - base
-    offsets = np.array([0, end - base], np.int64)
-    letters = np.ascontiguousarray(reference.run_bases[lower:upper])
-    return Reference(["part"], offsets, words, starts.astype(np.uint32), ends.astype(np.uint32), letters)
 
 
 @STEPS.at("parse")

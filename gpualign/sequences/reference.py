@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, ClassVar
@@ -33,6 +34,16 @@ class Reference:
     run_ends: NDArray[np.uint32]
     run_bases: NDArray[np.uint8]
 
+    @classmethod
+    def packed(
+        cls, names: list[str], contig_offsets: NDArray[np.int64], pieces: Iterable[NDArray[np.uint8]]
+    ) -> Reference:
+        """Contigs whose text is the joined pieces; raises ValueError for more bases than 32 bits can count."""
+        packer = _native.ReferencePacker()
+        for piece in pieces:
+            packer.append(piece)
+        return cls(names, contig_offsets, *packer.finish())
+
     @cached_property
     def shown_names(self) -> list[str]:
         """The names as text for UTF-8 output: what a file says in UTF-8 stays as it is, any other text is Latin-1."""
@@ -60,6 +71,21 @@ class Reference:
     def __reduce__(self) -> tuple[Any, ...]:
         # without the native view, which each process makes for itself
         return Reference, tuple(getattr(self, entry.name) for entry in fields(self))
+
+    def part(self, begin: int, end: int) -> Reference:
+        """The bases [begin, end) and those before them in the same word, as one contig; the packed bases are a view."""
+        lower, upper = np.searchsorted(self.run_ends, begin, "right"), np.searchsorted(self.run_starts, end)
+        base = begin // 32 * 32
+        starts = np.maximum(self.run_starts[lower:upper], begin).astype(np.int64) - base
+        ends = np.minimum(self.run_ends[lower:upper], end).astype(np.int64) - base
+        return Reference(
+            ["part"],
+            np.array([0, end - base], np.int64),
+            self.words[begin // 32 : end // 32 + 2],
+            starts.astype(np.uint32),
+            ends.astype(np.uint32),
+            np.ascontiguousarray(self.run_bases[lower:upper]),
+        )
 
     def sequence(self, begin: int, end: int) -> bytes:
         """The upper-case bases of packed positions [begin, end)."""

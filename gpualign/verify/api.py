@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 
 from gpualign.engine.select import Work, open_backend
 from gpualign.errors import UsageError, counted
-from gpualign.io.in_memory import Sequences, as_batch, checked_indices, packed, run_options
+from gpualign.io.in_memory import Sequences, as_batch, checked_indices, packed
+from gpualign.params import RunOptions
 from gpualign.report import OnProgress, Progress
 from gpualign.tables.column import SignColumn, TextColumn
 from gpualign.tables.drawing import Drawing, reverse_complement
@@ -82,7 +83,7 @@ def verify(
     params = VerifyParams(max_errors, error_rate, mode, strand, cigar, all_pairs=True)
     texts = Texts.of_reference(params, as_batch(queries), packed(as_batch(targets)))
     intervals = _candidates(texts, candidates)
-    options = run_options(device, threads)
+    options = RunOptions.of_api(device, threads)
     batches: list[Batch] = []  # in flight; the backend answers in order
 
     def pairs() -> Iterator[Any]:

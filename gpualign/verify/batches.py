@@ -215,10 +215,8 @@ def write_lines(params: VerifyParams, batch: Batch, result: VerifyResult) -> Lin
 
 def paired_batch(params: VerifyParams, queries: SequenceBatch, targets: SequenceBatch) -> Batch:
     """Queries and targets one by one: each against the whole of its target."""
-    packer = _native.ReferencePacker()
-    packer.append(targets.bases)
     names = [""] * len(targets)  # the writer takes them from the batch
-    reference = Reference(names, targets.base_offsets, *packer.finish())
+    reference = Reference.packed(names, targets.base_offsets, (targets.bases,))
     number = np.arange(len(queries), dtype=np.int32)
     candidates = Candidates(number, number, np.zeros(len(queries), np.int64), targets.lengths)
     limits = limits_of(params, queries.lengths)

@@ -68,7 +68,11 @@ class RecordCandidates:
     path: str
 
     def windows(self, queries: NameIndex, targets: NameIndex, *how: Any) -> Any:
-        """As of :class:`LineCandidates`."""
+        """What native ``windows_of`` makes of them.
+
+        Raises:
+            InputError: a record is damaged, or a name is not known.
+        """
         try:
             return _native.windows_of_records(self.records.records(), *self.contigs, queries, targets, *how)
         except ValueError as error:

@@ -10,7 +10,7 @@ from gpualign import _native
 from gpualign.index.minimizers import IndexParams, MinimizerIndex, build_index
 from gpualign.map.params import LONG_READS, Chaining, Scoring
 from gpualign.map.rules import chain_rules
-from gpualign.sequences.batch import join_bytes
+from gpualign.sequences.batch import SequenceBatch, join_bytes
 from tests.helpers.sam import cigar_text
 from tests.helpers.sequences import make_reference
 from tests.reference.alignment import parse_cigar
@@ -52,10 +52,7 @@ def map_by_chaining(
     bases, offsets = join_bytes([read.encode() for read in reads])
     flag, contig, position, mapq, score, _, cigar, cigar_offsets, record_offsets = _native.map_long_reads(
         *index.native,
-        bases,
-        offsets,
-        np.zeros(0, np.uint8),
-        np.zeros(len(offsets), np.int64),
+        SequenceBatch(np.zeros(0, np.uint8), np.zeros(len(offsets), np.int64), bases, offsets).native,
         rules=chain_rules(index.params.k, index.params.w, Scoring(*scores), chaining, 200).tobytes(),
         max_secondary=max_secondary,
     )

@@ -128,4 +128,4 @@ def test_mem_reads_the_reference_from_standard_input(tmp_path: Path, reference: 
 def test_mem_of_two_inputs_from_standard_input(reference: Path) -> None:
     done = subprocess.run(program("mem", "-", "-"), input=b"", capture_output=True, timeout=TIMEOUT)
     assert done.returncode == 2
-    assert b"only one of the reference and the reads can come from standard input" in done.stderr
+    assert b"standard input (-) is given more than once" in done.stderr

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes.util
 import gzip
+import io
 import os
 import random
 import re
@@ -37,10 +38,13 @@ def record(name: str, flag: int, contig: str, position: int, cigar: str, mate: i
 
 
 def bedgraph(lines: Sequence[str], pieces: int = 1) -> list[str]:
-    coverage = Coverage(NAMES, LENGTHS, True)
+    out = io.BytesIO()
+    coverage = Coverage(NAMES, LENGTHS, [out], True)
     cuts = [len(lines) * i // pieces for i in range(pieces + 1)]
-    texts = [coverage.add(coverage.changes(binary(lines[begin:end]))) for begin, end in pairwise(cuts)]
-    return b"".join(text.tobytes() for text in [*texts, coverage.finish()]).decode().splitlines()
+    for begin, end in pairwise(cuts):
+        coverage.add(coverage.changes(binary(lines[begin:end])))
+    coverage.finish()
+    return out.getvalue().decode().splitlines()
 
 
 def runs(depths: dict[str, Counter[int]]) -> list[str]:
@@ -172,7 +176,7 @@ def test_files_are_mosdepths(tmp_path: Path, seed: int) -> None:
     subprocess.run(command, cwd=tmp_path, env=environment, check=True)
     for path in ("ours", "ours.bed.gz"):
         with open_coverage(str(tmp_path / path), NAMES, LENGTHS) as writer:
-            writer.add(writer.coverage.changes(binary(lines)))
+            writer.add(writer.changes(binary(lines)))
     theirs = {path.name.removeprefix("theirs"): path for path in tmp_path.glob("theirs.*")}
     summary = theirs[".mosdepth.summary.txt"].read_text().splitlines()
     assert (tmp_path / "ours.mosdepth.summary.txt").read_text().splitlines() == [
@@ -187,7 +191,7 @@ def test_files_are_mosdepths(tmp_path: Path, seed: int) -> None:
 def test_files_by_hand(tmp_path: Path) -> None:
     lines = [record("r", 0, "c", 1, "25M"), record("s", 0, "c", 6, "5M")]
     with open_coverage(str(tmp_path / "x"), NAMES, LENGTHS) as writer:
-        writer.add(writer.coverage.changes(binary(lines)))
+        writer.add(writer.changes(binary(lines)))
     assert (tmp_path / "x.mosdepth.summary.txt").read_text() == (
         "chrom\tlength\tbases\tmean\tmin\tmax\nc\t50\t30\t0.60\t0\t2\ntotal\t50\t30\t0.60\t0\t2\n"
     )
@@ -196,7 +200,7 @@ def test_files_by_hand(tmp_path: Path) -> None:
     thresholds = gzip.decompress((tmp_path / "x.thresholds.bed.gz").read_bytes()).decode().splitlines()
     assert thresholds[0] == "#chrom\tstart\tend\tregion\t1X\t5X\t10X\t20X\t30X\t50X\t100X"
     assert thresholds[3] == "c\t0\t50\tunknown\t25" + 6 * "\t0"
-    report = writer.coverage.report()
+    report = writer.report()
     assert (report["bases"], report["at_least_1"]) == (30, 25)
     assert (report["positions"], report["mean"]) == (70_370, 0.0004)  # contigs without records are not covered
 
@@ -223,5 +227,5 @@ def test_unsorted_records(lines: list[str], pieces: int) -> None:
 
 def test_a_failed_run_leaves_no_file(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="not sorted"), open_coverage(str(tmp_path / "x"), NAMES, LENGTHS) as writer:
-        writer.add(writer.coverage.changes(binary([record("r", 0, "c", 2, "1M"), record("r", 0, "a", 1, "1M")])))
+        writer.add(writer.changes(binary([record("r", 0, "c", 2, "1M"), record("r", 0, "a", 1, "1M")])))
     assert list(tmp_path.iterdir()) == []

@@ -129,7 +129,7 @@ def test_a_file_with_a_comma_goes_before_a_list(cli: Cli, here: Path, command: s
         ("L0_1.fq ./L0_1.fq", 2, "L0_1.fq, which is ./L0_1.fq, is given as R1 and as R2"),
         ("L0_1.fq linked.fq", 2, "L0_1.fq, which is linked.fq, is given as R1 and as R2"),
         ("L0_1.fq,L1_1.fq L0_2.fq,linked.fq", 2, "L0_1.fq, which is linked.fq, is given as R1 and as R2"),
-        ("L0_1.fq,-,-", 2, "only one of the reference and the reads can come from standard input"),
+        ("L0_1.fq,-,-", 2, "standard input (-) is given more than once"),
         ("-1 L0_1.fq", 2, "-1 and -2 go together"),
         ("-2 L0_1.fq", 2, "-1 and -2 go together"),
         ("-1 L0_1.fq -2 L0_2.fq 1.fq", 2, "by READS or by -1 and -2, not by both"),

@@ -221,7 +221,7 @@ def test_templates(paired: bool, firsts: list[int]) -> None:
     templates = item.addresses(0)["templates"]
     assert item.block[templates : templates + 4 * len(firsts)].view(np.uint32).tolist() == firsts
     assert item.templates == len(firsts) - 1
-    assert [half.templates for half in item.halves(paired)] == [
+    assert [half.templates for half in item.halves()] == [
         item.templates // 2,
         item.templates - item.templates // 2,
     ]
@@ -253,7 +253,7 @@ def test_a_block_holds_the_batch(lengths: list[int], dirt: int) -> None:
     longest = [max([1, *(length for length in lengths if length <= maximum)]) for maximum in (512, 1000, 1 << 40)]
     assert list(item.longest) == longest
     assert item.batch.bases.tobytes() == bases.tobytes()
-    halves = item.halves(False)
+    halves = item.halves()
     assert [half.templates for half in halves] == (
         [len(lengths) // 2, -(-len(lengths) // 2)] if len(lengths) > 1 else [len(lengths)]
     )

@@ -108,15 +108,15 @@ public:
     GPUALIGN_HD explicit MappingQuality(const MapRules& rules)
         : edit_(rules.scores.match + rules.scores.mismatch), locus_bits_(rules.locus_bits), k_(rules.k), w_(rules.w) {}
 
-    // Of a read by itself. A lead of half an edit counts as none, as in chaining.
+    // The quality of a read by itself. A lead of half an edit counts as none, as in chaining.
     GPUALIGN_HD_CALL uint8_t single(const Evidence& chosen, const Suboptimal& suboptimal) const {
         if (suboptimal.minimum >= 0 && 2 * suboptimal.minimum <= edit_) return 0;
         const uint8_t quality = by_itself(chosen, suboptimal);
         return uint8_t(min(quality, surest_quality(chosen.length, chosen.distance, chosen.hits_truncated, k_, w_)));
     }
 
-    // Of a mate of a proper pair. `alone`: the other loci of the read, null if the chosen one is not its best.
-    // `pairs`: pairs with the read at another locus, counting the edits of both mates. `bits`: information of the
+    // The quality of a mate of a proper pair. `alone`: the other loci of the read, null if the chosen one is not its
+    // best. `pairs`: pairs with the read at another locus, counting the edits of both mates. `bits`: information of the
     // mates beyond what it takes to find one near the other. `surest`: upper bound, of mates that are the same bases.
     // Pairs within the rounding error count as equal.
     GPUALIGN_HD_CALL uint8_t paired(const Evidence& chosen, const Evidence& mate, const Suboptimal* alone,

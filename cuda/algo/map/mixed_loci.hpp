@@ -136,9 +136,8 @@ GPUALIGN_HD MateBand clipped_mate_band(
 template <class Local>
 GPUALIGN_HD void set_clipped_mate(const AffineScores& scores, int32_t length, bool reverse, uint32_t first,
     uint32_t last, int32_t score, Local& local) {
-    const auto clipped = [](uint32_t operation) { return (operation & 15) == kCigarS ? int32_t(operation >> 4) : 0; };
-    local.query_begin = clipped(reverse ? last : first);
-    local.query_end = length - clipped(reverse ? first : last);
+    local.query_begin = int32_t(clipped_bases(reverse ? last : first));
+    local.query_end = length - int32_t(clipped_bases(reverse ? first : last));
     local.score = score;
     local.edits = edits_of_clipped(scores, local.query_end - local.query_begin, score);
     local.kind = ChainKind::primary;

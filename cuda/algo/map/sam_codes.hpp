@@ -2,6 +2,8 @@
 #pragma once
 #include <cstdint>
 
+#include "algo/common/hd.hpp"
+
 namespace gpualign {
 
 constexpr uint16_t kFlagPaired = 1, kFlagProper = 2, kFlagUnmapped = 4, kFlagMateUnmapped = 8, kFlagReverse = 16;
@@ -12,5 +14,8 @@ constexpr uint16_t kFlagGToA = 4096;
 
 constexpr uint32_t kCigarM = 0, kCigarI = 1, kCigarD = 2, kCigarN = 3, kCigarS = 4, kCigarH = 5;
 constexpr uint32_t kCigarEqual = 7, kCigarX = 8;
+
+// Bases that an operation at the end of a CIGAR clips softly.
+GPUALIGN_HD uint32_t clipped_bases(uint32_t operation) { return (operation & 15) == kCigarS ? operation >> 4 : 0; }
 
 }  // namespace gpualign

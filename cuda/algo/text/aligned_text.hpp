@@ -28,8 +28,8 @@ public:
     }
 
     GPUALIGN_HD const Bases& bases() const { return bases_; }
-    GPUALIGN_HD int64_t clipped_front() const { return begin_ == end_ ? 0 : clipped(begin_); }
-    GPUALIGN_HD int64_t clipped_back() const { return end_ - begin_ < 2 ? 0 : clipped(end_ - 1); }
+    GPUALIGN_HD int64_t clipped_front() const { return begin_ == end_ ? 0 : clipped_bases(*begin_); }
+    GPUALIGN_HD int64_t clipped_back() const { return end_ - begin_ < 2 ? 0 : clipped_bases(end_[-1]); }
 
     // visit(operation, length) with = and X instead of M where `eqx`, and with `clip` for S: S, H or kNoClips.
     template <class Visit> GPUALIGN_HD void operations(bool eqx, uint32_t clip, Visit&& visit) const {
@@ -139,8 +139,6 @@ public:
     }
 
 private:
-    GPUALIGN_HD static int64_t clipped(const uint32_t* c) { return (*c & 15) == kCigarS ? *c >> 4 : 0; }
-
     // visit(operation, length, query bases before it, reference bases before it)
     template <class Visit> GPUALIGN_HD void walk(Visit&& visit) const {
         int64_t query = 0, reference = 0;

@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 
 from gpualign._native import NvcompError
 from gpualign.engine import tuning
-from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.deflate import Content, DeflateKernel
 from gpualign.engine.gpu.device import Device
 from gpualign.engine.gpu.inflate import BlockGroup, InflateKernel
 from gpualign.engine.gpu.nvcomp import load_nvcomp
-from gpualign.engine.gpu.runner import DevicePool
+from gpualign.engine.gpu.runner import DevicePool, KernelOfKernels
 from gpualign.engine.priority_semaphore import PrioritySemaphore
 from gpualign.errors import GpualignError
 from gpualign.io import tuning as io_tuning
@@ -25,8 +24,9 @@ from gpualign.params import available_cores
 from gpualign.streaming.pinned import Allocate
 
 
-class CompressingKernel:
-    """A stage's kernel that also inflates groups of blocks and deflates contents (see ``gpu.runner.Kernel``).
+class CompressingKernel(KernelOfKernels):
+    """A stage's kernel that also inflates groups of blocks and deflates contents; those that do not fit are left to the
+    CPU.
 
     Args:
         kernel: the stage's kernel; None: there is no stage.
@@ -36,32 +36,13 @@ class CompressingKernel:
         self._device, self._kernel = device, kernel
         self._own: dict[type, Any] = {}
 
-    def _of(self, item: Any) -> Any:
+    def of(self, item: Any) -> Any:
         if not isinstance(item, BlockGroup | Content):
             return self._kernel
         if not self._own and (nvcomp := load_nvcomp()) is not None:
             self._own[BlockGroup] = InflateKernel(self._device, nvcomp)
             self._own[Content] = DeflateKernel(self._device, nvcomp)
         return self._own[type(item)]
-
-    def submit(self, slot: Slot, item: Any) -> None:
-        """
-        Raises:
-            NvcompError: nvCOMP failed.
-        """
-        self._of(item).submit(slot, item)
-
-    def collect(self, slot: Slot, item: Any) -> Any:
-        return self._of(item).collect(slot, item)
-
-    def split(self, item: Any) -> list[Any]:
-        """Halves of a batch. Groups and contents that do not fit are left to the CPU."""
-        kernel = self._of(item)
-        return kernel.split(item) if hasattr(kernel, "split") else [item]
-
-    def join(self, results: Sequence[Any]) -> Any:
-        """Join the parts' results."""
-        return self._kernel.join(results)
 
 
 class DeviceCodec(BgzfCodec):

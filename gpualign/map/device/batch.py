@@ -168,17 +168,18 @@ class MapBatch:
         parts, host = list(self.parts), from_cpu.native
         return Alignments(*_native.finish_records(parts=parts, mates=mates, conversions=self.conversions, of_host=host))
 
-    def halves(self, paired: bool) -> list[MapBatch]:
+    def halves(self) -> list[MapBatch]:
         """The batch in two parts that split no pair; the batch itself if it is one template."""
         if self.templates < 2 or self.batch is None:
             return [self]
         layout = BlockLayout(self.reads)
         middle = int(self.block[layout.templates : layout.tie_breaks].view(np.uint32)[self.templates // 2])
-        return [self._part(self.batch, paired, *ends) for ends in ((0, middle), (middle, self.reads))]
-
-    def _part(self, batch: SequenceBatch, paired: bool, start: int, end: int) -> MapBatch:
-        conversions = None if self.conversions is None else self.conversions[start:end]
-        return MapBatch.of(batch.part(start, end), paired, no_pinned, self.model, conversions, self.which)
+        parts = []
+        for start, end in ((0, middle), (middle, self.reads)):
+            conversions = None if self.conversions is None else self.conversions[start:end]
+            batch = self.batch.part(start, end)
+            parts.append(MapBatch.of(batch, self.mates == 2, no_pinned, self.model, conversions, self.which))
+        return parts
 
 
 class BlockLayout:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -216,14 +215,6 @@ def chain_launch(target: np.void, batch: np.void, counters: int) -> np.void:
 _RESULTS = ("outputs", "output_cigars")
 
 
-@dataclass(frozen=True)
-class _InFlight:
-    """A batch in flight: capacities of its arenas, and bytes of results that are copied ahead."""
-
-    capacity: ArenaItems
-    ahead: Mapping[str, int]
-
-
 class LongReadKernel:
     """Maps batches of long reads on one device (see ``gpu.runner.Kernel``).
 
@@ -235,7 +226,8 @@ class LongReadKernel:
         self.device, self.index, self.params, self._pinned_results = device, index, params, pinned_results
         k, w, max_hits = index.params.k, index.params.w, params.seeding.max_hits
         self._rules, self._arena_sizes = chain_rules(k, w, params.scoring, params.chaining, max_hits), ArenaSizes()
-        self._in_flight: dict[int, _InFlight] = {}
+        # capacities of arenas, and bytes of results that are copied ahead, by slot
+        self._in_flight: dict[int, tuple[ArenaItems, Mapping[str, int]]] = {}
         self._shares = dict.fromkeys(_RESULTS, 0.0)  # used share of each arena in the latest batch
         self._item_bytes = _native.chain_item_bytes()
         self._steps = ChainSteps(device, params)
@@ -256,7 +248,7 @@ class LongReadKernel:
             name: self._bytes(name, min(1.0, tuning.CHAINS_COPIED_AHEAD * self._shares[name]) * capacity[name])
             for name in _RESULTS
         }
-        self._in_flight[id(slot)] = _InFlight(capacity, ahead)
+        self._in_flight[id(slot)] = capacity, ahead
         slot.download("counters", COUNTERS, np.uint32)
         slot.download("state", item.reads * struct("ChainRead").itemsize, np.uint8)
         for name, nbytes in ahead.items():  # mostly all of it, which saves the wait for a second copy
@@ -270,15 +262,15 @@ class LongReadKernel:
         reads = item.reads
         if not reads:
             return item.mapped(*np.zeros((3, 0), np.uint8), chained=True)
-        in_flight = self._in_flight.pop(id(slot))
+        capacity, ahead = self._in_flight.pop(id(slot))
         used = used_items(slot.pinned("counters", COUNTERS, np.uint32))
-        if lacking := self._arena_sizes.lacking(used, in_flight.capacity):
+        if lacking := self._arena_sizes.lacking(used, capacity):
             raise DeviceMemoryExceeded(f"chains need more space for {', '.join(lacking)}")
         sizes = {"state": reads * struct("ChainRead").itemsize}
         for name in _RESULTS:
             sizes[name] = self._bytes(name, used[name])
-            self._shares[name] = used[name] / in_flight.capacity[name]
-        if truncated := [name for name in _RESULTS if sizes[name] > in_flight.ahead[name]]:
+            self._shares[name] = used[name] / capacity[name]
+        if truncated := [name for name in _RESULTS if sizes[name] > ahead[name]]:
             for name in truncated:
                 slot.download(name, sizes[name], np.uint8)
             slot.finish()
@@ -294,8 +286,4 @@ class LongReadKernel:
         assert array is not None
         return array[:nbytes] if self._pinned_results else array[:nbytes].copy()
 
-    def split(self, item: MapBatch) -> list[MapBatch]:
-        """Halve a batch."""
-        return item.halves(False)
-
-    join = staticmethod(MapBatch.join)
+    split, join = staticmethod(MapBatch.halves), staticmethod(MapBatch.join)

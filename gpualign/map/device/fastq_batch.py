@@ -57,8 +57,9 @@ class TextMapBatch(MapBatch):
         layout = self.text.layout
         return {**super().addresses(block), "qualities": block - layout.block + layout.fastq["qualities"]}
 
-    def halves(self, paired: bool) -> list[MapBatch]:
-        return MapBatch.of(self.text.reads.columns(), paired, conversions=self.conversions).halves(paired)
+    def halves(self) -> list[MapBatch]:
+        """The host parses it."""
+        return MapBatch.of(self.text.reads.columns(), self.mates == 2, conversions=self.conversions).halves()
 
 
 class TextMapKernel:
@@ -101,10 +102,7 @@ class TextMapKernel:
             text = replace(text, bases=bases, qualities=qualities)
         return replace(mapped, text=text)
 
-    def split(self, item: TextMapBatch) -> list[MapBatch]:
-        """Halve a batch; the host parses it."""
-        parts: list[MapBatch] = self._mapper.split(item)
-        return parts
+    split = staticmethod(TextMapBatch.halves)
 
 
 def _longest_of(bases: int) -> int:

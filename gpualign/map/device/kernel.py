@@ -243,11 +243,7 @@ class MapKernel:
         records = records[:nbytes]
         return item.mapped(records if self._pinned_results else records.copy(), reads)
 
-    def split(self, item: MapBatch) -> list[MapBatch]:
-        """Halve a batch without splitting pairs."""
-        return item.halves(self.pairs is not None or item.model is not None)
-
-    join = staticmethod(MapBatch.join)
+    split, join = staticmethod(MapBatch.halves), staticmethod(MapBatch.join)
 
     def _overflow_records(self, item: MapBatch) -> int:
         return self._launch(item.longest[0]).workspace.overflow_records(self.params, item.reads)

@@ -48,9 +48,7 @@ def self_test(device: Device) -> None:
     rng = np.random.default_rng(2)
     sequence = np.frombuffer(b"ACGT", np.uint8)[rng.integers(0, 4, 1 << 16)]
     sequence[20_000:30_000] = np.tile(sequence[:500], 20)
-    packer = _native.ReferencePacker()
-    packer.append(sequence)
-    reference = Reference(["random"], np.array([0, len(sequence)], np.int64), *packer.finish())
+    reference = Reference.packed(["random"], np.array([0, len(sequence)], np.int64), (sequence,))
     index = build_index(reference, IndexParams(15, 8))
     short, long = (MapParams.of_preset(preset, secondary=2) for preset in ("sr", "ont"))
 

@@ -17,6 +17,7 @@ from gpualign.engine.gpu.deflate import Deflater
 from gpualign.engine.gpu.device import Device, DeviceMemoryExceeded
 from gpualign.engine.gpu.device_arrays import DeviceArrays
 from gpualign.engine.gpu.nvcomp import load_nvcomp
+from gpualign.engine.gpu.runner import KernelOfKernels
 from gpualign.map import tuning
 from gpualign.map.alignments import Found, Written
 from gpualign.map.device.fastq import parsed_reads
@@ -89,15 +90,12 @@ class TextBatch:
     def native(self, block: int, **others: Any) -> np.void:
         """``TextBatch`` of cuda/abi/text.hpp for a block at address ``block``."""
         at = {name: block + offset for name, offset in self.offsets.items()}
-        all_options = self.found.options
-        options = {name: all_options[name] for name in _fields("SamOptions") if name in all_options}
-        options |= {"read_group": at["read_group"], "read_group_size": len(all_options["read_group"].encode())}
-        del options["alt_contigs"]  # such batches are not formatted on a device
+        group = {"read_group": at["read_group"], "read_group_size": len(self.found.options["read_group"].encode())}
         reads = filled("ReadColumns", **{name: at[name] for name in _fields("ReadColumns") if name in at})
         return filled(
             "TextBatch",
             records=filled("RecordColumns", **{name: at[name] for name in _fields("RecordColumns")}),
-            options=filled("SamOptions", **options),
+            options=self.found.sam_options(**group),
             wanted=at.get("wanted", 0),
             count=len(self.found),
             **({"reads": reads} | others),
@@ -220,9 +218,7 @@ class TextKernel:
             slot.finish()
         return Written(memory[:nbytes], records, key == "blocks")
 
-    def split(self, item: TextBatch) -> list[TextBatch]:
-        """Halve a batch without splitting pairs."""
-        return item.halves()
+    split = staticmethod(TextBatch.halves)
 
     def join(self, results: Sequence[Written]) -> Written:
         """Join the parts' results."""
@@ -232,33 +228,21 @@ class TextKernel:
         return Written(records, sum(result.count for result in results), results[0].deflated)
 
 
-class MapAndTextKernel:
-    """Maps batches and formats their records (see ``gpu.runner.Kernel``)."""
+class MapAndTextKernel(KernelOfKernels):
+    """Maps batches and formats their records."""
 
     def __init__(self, mapper: Any, text: TextKernel) -> None:
         self._mapper, self._text = mapper, text
         self._text_mapper = TextMapKernel(mapper)
 
-    def _of(self, item: Any) -> Any:
+    def of(self, item: Any) -> Any:
         if isinstance(item, TextMapBatch):
             return self._text_mapper
         return self._text if isinstance(item, (TextBatch, Written)) else self._mapper
 
     def submit(self, slot: Slot, item: Any) -> None:
         slot.step = "map"
-        self._of(item).submit(slot, item)
-
-    def collect(self, slot: Slot, item: Any) -> Any:
-        return self._of(item).collect(slot, item)
-
-    def split(self, item: Any) -> list[Any]:
-        """Halve a batch."""
-        parts: list[Any] = self._of(item).split(item)
-        return parts
-
-    def join(self, results: Sequence[Any]) -> Any:
-        """Join the parts' results."""
-        return self._of(results[0]).join(results)
+        super().submit(slot, item)
 
 
 def resident_text_target(device: Device, reference: Reference) -> np.void:

@@ -48,9 +48,7 @@ def self_test(device: Device) -> None:
     count, length = 2000, 150
     sequence = np.frombuffer(b"ACGT", np.uint8)[rng.integers(0, 4, 1 << 16)]
     sequence[20_000:20_300] = ord("N")
-    packer = _native.ReferencePacker()
-    packer.append(sequence)
-    reference = Reference(["random"], np.array([0, len(sequence)], np.int64), *packer.finish())
+    reference = Reference.packed(["random"], np.array([0, len(sequence)], np.int64), (sequence,))
     position = rng.integers(0, len(sequence) - length, count)
     bases = np.concatenate([sequence[at : at + length] for at in position])
     bases[rng.random(len(bases)) < 0.02] = ord("C")

@@ -22,10 +22,7 @@ public:
 
     void read(size_t i, RecordsBuilder& out) {
         const size_t p = primary_.primary(i), a = alt_.primary(i);
-        if (!primary_.mapped(p) && alt_.mapped(a)) {
-            for (size_t r = a; r < alt_.primary(i + 1); r++) out.add(alt_, r, alt_.flag[r], alt_.mapq[r]);
-            return out.end_read();
-        }
+        if (!primary_.mapped(p) && alt_.mapped(a)) return out.add_read(alt_, i);
         secondary_.clear();
         for (size_t r = p; r < primary_.primary(i + 1); r++) {
             if (primary_.flag[r] & kFlagSecondary) secondary_.push_back({&primary_, r});

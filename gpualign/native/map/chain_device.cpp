@@ -15,23 +15,13 @@ template <class Item> size_t item_bytes(Arena<Item> ChainBatch::*) { return size
 
 // {arena of ChainBatch: bytes of an item}
 std::map<std::string, size_t> chain_item_bytes() {
-    std::map<std::string, size_t> bytes;
-#define ITEM(name) bytes[#name] = item_bytes(&ChainBatch::name)
-    ITEM(hashes);
-    ITEM(seeds);
-    ITEM(anchors);
-    ITEM(candidates);
-    ITEM(chains);
-    ITEM(points);
-    ITEM(runs);
-    ITEM(cigars);
-    ITEM(alignments);
-    ITEM(ranked);
-    ITEM(outputs);
-    ITEM(output_cigars);
-#undef ITEM
-    bytes["tasks"] = sizeof(BandTask);
-    return bytes;
+    using Batch = ChainBatch;
+    return {{"hashes", item_bytes(&Batch::hashes)}, {"seeds", item_bytes(&Batch::seeds)},
+        {"anchors", item_bytes(&Batch::anchors)}, {"candidates", item_bytes(&Batch::candidates)},
+        {"chains", item_bytes(&Batch::chains)}, {"points", item_bytes(&Batch::points)}, {"tasks", sizeof(BandTask)},
+        {"runs", item_bytes(&Batch::runs)}, {"cigars", item_bytes(&Batch::cigars)},
+        {"alignments", item_bytes(&Batch::alignments)}, {"ranked", item_bytes(&Batch::ranked)},
+        {"outputs", item_bytes(&Batch::outputs)}, {"output_cigars", item_bytes(&Batch::output_cigars)}};
 }
 
 // Converts the device's records into the fields of records.Alignments.

@@ -69,12 +69,9 @@ struct ReadSpan {
 
     ReadSpan(const RecordsView& records, uint64_t r) : reverse(records.reverse(r)) {
         const uint32_t *first = records.cigar_begin(r), *last = records.cigar_end(r);
-        begin = records.position[r] - (first == last ? 0 : clipped(*first));
-        end = records.end(r) + (first == last ? 0 : clipped(last[-1]));
+        begin = records.position[r] - (first == last ? 0 : clipped_bases(*first));
+        end = records.end(r) + (first == last ? 0 : clipped_bases(last[-1]));
     }
-
-private:
-    static int64_t clipped(uint32_t operation) { return (operation & 15) == kCigarS ? operation >> 4 : 0; }
 };
 
 // Uses the 5' ends, which are the ends of the fragment if mates face each other, whatever is clipped.

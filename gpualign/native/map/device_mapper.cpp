@@ -204,15 +204,12 @@ auto finish_records(const std::vector<std::tuple<Input<uint8_t>, size_t>>& parts
             for (size_t read = 0; read < records.reads(); read++) {
                 if (!host || !records.flagged(read, MapRecord::kOnHost)) {
                     records.copy(read, builder);
+                    builder.end_read();
                 } else {
                     if (next == host->reads())
                         throw nb::value_error("the device left more reads to the host than it mapped");
-                    const RecordsView found = host->view();
-                    for (size_t r = found.primary(next); r < found.primary(next + 1); r++)
-                        builder.add(found, r, found.flag[r], found.mapq[r]);
-                    next++;
+                    builder.add_read(host->view(), next++);
                 }
-                builder.end_read();
             }
         if (host && next != host->reads()) throw nb::value_error("the host mapped reads that were not left to it");
         if (conversions) builder.set_conversion_flags(reinterpret_cast<const Conversion*>(conversions->data()));

@@ -15,8 +15,8 @@ class LocalFinder {
 public:
     LocalFinder(const IndexView& index, const ReferenceView& reference, const MapParams& params, ReadBlock& block)
         : params_(params), block_(block),
-          chainer_(index, reference, short_read_chaining(params.seeding.k, params.seeding.w, params.scores)),
-          dense_chainer_(index, reference, short_read_chaining(params.seeding.k, 1, params.scores)),
+          chainer_(index, reference, short_read_chaining(params.seeding.k, params.seeding.w, params.rules.scores)),
+          dense_chainer_(index, reference, short_read_chaining(params.seeding.k, 1, params.rules.scores)),
           long_chainer_(index, reference, params.long_reads) {}
 
     // Adds the loci of the reads that need chaining.
@@ -57,7 +57,7 @@ private:
         for (const size_t r : chained_) {
             const uint8_t mapq = block_.locals(r).empty() ? uint8_t(0) : block_.locals(r)[0].mapq;
             if (block_.loci(r).empty() &&
-                wants_all_kmers(block_.read(r).length, params_.scores, block_.best_local_score(r), mapq))
+                wants_all_kmers(block_.read(r).length, params_.rules.scores, block_.best_local_score(r), mapq))
                 ask(r, poor_);
         }
         dense_chainer_.map(queries_.data(), queries_.size(), chains_);

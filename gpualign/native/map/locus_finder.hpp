@@ -18,7 +18,7 @@ class LocusFinder {
 public:
     LocusFinder(const IndexView& index, const ReferenceView& reference, const MapParams& params)
         : params_(params), text_(reference), block_(reference, params_), seeder_(index, reference, params.seeding),
-          search_(reference, params.scores, block_), local_finder_(index, reference, params_, block_),
+          search_(reference, params.rules.scores, block_), local_finder_(index, reference, params_, block_),
           mates_(reference, params_, block_, search_) {}
     LocusFinder(const LocusFinder&) = delete;  // members refer to each other
 
@@ -34,9 +34,9 @@ public:
         found_ = &all_;
         find_end_to_end(params_.rules, params_.seeding.full, *this);
         if (!clipped_.empty()) find_unclipped();
-        if (params_.local) local_finder_.run();
+        if (params_.rules.local) local_finder_.run();
         if (mates) rescue_mates(OneLane(), params_.rules, mates_);
-        if (mates && params_.local) rescue_clipped_mates(OneLane(), params_.rules, mates_);
+        if (mates && params_.rules.local) rescue_clipped_mates(OneLane(), params_.rules, mates_);
     }
 
     size_t size() const { return block_.size(); }

@@ -3,6 +3,7 @@
 #include "bindings.hpp"
 #include "map/chain_mapper.hpp"
 #include "map/read_tie_break.hpp"
+#include "text/read_arrays.hpp"
 #include "text/record_arrays.hpp"
 #include "index/reference_arrays.hpp"
 #include "common/myers_profiles.hpp"
@@ -27,15 +28,15 @@ void add_read(const std::vector<ChainRecord>& found, int max_secondary, RecordsB
 constexpr int64_t kBlockBases = 1 << 19;
 
 auto map_long_reads(const ReferenceArrays& reference, Input<uint32_t> offsets, Input<uint64_t> entries, int k, int,
-    int bucket_bits, Input<uint8_t> bases, Input<int64_t> read_offsets, Input<uint8_t> names,
-    Input<int64_t> name_offsets, const nb::bytes& rules, int max_secondary) {
+    int bucket_bits, const Arrays& batch, const nb::bytes& rules, int max_secondary) {
     const ReferenceView view = reference.view();
     const IndexView index{offsets.data(), entries.data(), {k, bucket_bits}};
     const ChainRules params = struct_of<ChainRules>(rules);
-    const size_t reads = read_offsets.size() - 1;
-    const int64_t* at = read_offsets.data();
-    if (name_offsets.size() != reads + 1) throw nb::value_error("one name per read");
-    const ReadTexts of_names{names.data(), name_offsets.data()}, of_bases{bases.data(), at};
+    const ReadArrays arrays(batch);
+    const ReadsView given = arrays.view();
+    const size_t reads = arrays.reads();
+    const int64_t* at = given.base_offsets;
+    const ReadTexts of_names{given.names, given.name_offsets}, of_bases{given.bases, at};
     RecordsBuilder records;
     {
         nb::gil_scoped_release release;
@@ -51,7 +52,7 @@ auto map_long_reads(const ReferenceArrays& reference, Input<uint32_t> offsets, I
             for (size_t r = from; r < to; r++) {
                 const size_t length = size_t(at[r + 1] - at[r]);
                 uint8_t* forward = codes.data() + 2 * (at[r] - at[from]);
-                encode_both_strands(bases.data() + at[r], length, forward);
+                encode_both_strands(of_bases.begin(r), length, forward);
                 queries.push_back({forward, forward + length, int32_t(length), params.max_hits, params.max_suboptimal,
                     read_tie_break(of_names, of_bases, r)});
             }
@@ -66,8 +67,8 @@ auto map_long_reads(const ReferenceArrays& reference, Input<uint32_t> offsets, I
 
 void bind_long_reads(nb::module_& m) {
     m.def("map_long_reads", &map_long_reads, nb::arg("reference"), nb::arg("offsets"), nb::arg("entries"), nb::arg("k"),
-        nb::arg("w"), nb::arg("bucket_bits"), nb::arg("bases"), nb::arg("read_offsets"), nb::arg("names"),
-        nb::arg("name_offsets"), nb::kw_only(), nb::arg("rules"), nb::arg("max_secondary"),
+        nb::arg("w"), nb::arg("bucket_bits"), nb::arg("batch"), nb::kw_only(), nb::arg("rules"),
+        nb::arg("max_secondary"),
         "The fields of records.Alignments of reads mapped by chaining. `rules`: a ChainRules.");
 }
 

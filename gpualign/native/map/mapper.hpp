@@ -14,7 +14,7 @@ class Mapper {
 public:
     Mapper(const IndexView& index, const ReferenceView& reference, const MapParams& params)
         : reference_(reference), params_(params), finder_(index, reference, params), selector_(finder_, params_),
-          aligner_(reference, params.scores) {}
+          aligner_(reference, params.rules.scores) {}
 
     // Adds the records of the reads, in order. `mates` gives mate numbers, or is null; `qualities` of the bases as in
     // FASTQ, or null; `conversions` those of bisulfite reads on their forward strand, or null.
@@ -105,9 +105,9 @@ private:
             return mismatches(codes, conversion, read.length, locus.begin, contig_begin) == 1;
         };
         const auto is_best = [&] { return ungapped_is_best(codes, conversion, read.length, locus, contig_begin); };
-        if (is_plainly_ungapped(params_.scores, a.distance, read.ambiguous, one_substitution, is_best)) {
+        if (is_plainly_ungapped(params_.rules.scores, a.distance, read.ambiguous, one_substitution, is_best)) {
             a.position = locus.begin - contig_begin;
-            a.score = ungapped_score(params_.scores, read.length, a.distance);
+            a.score = ungapped_score(params_.rules.scores, read.length, a.distance);
             push_cigar(cigars_[c], kCigarM, uint32_t(read.length));
             return;
         }
@@ -136,7 +136,7 @@ private:
         const uint8_t* query, Conversion conversion, int32_t length, const Locus& locus, int64_t contig_begin) {
         if (locus.begin < contig_begin) return false;
         const uint8_t* const met = met_by(query, conversion, length, locus.begin);
-        UngappedScore score(params_.scores);
+        UngappedScore score(params_.rules.scores);
         for (int32_t i = 0; i < length; i++) score.add(query[i], met[i]);
         return score.is_best(locus.distance);
     }

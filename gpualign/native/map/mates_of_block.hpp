@@ -13,7 +13,8 @@ namespace gpualign {
 class MatesOfBlock {
 public:
     MatesOfBlock(const ReferenceView& reference, const MapParams& params, ReadBlock& block, WindowSearch& search)
-        : reference_(reference), params_(params), block_(block), search_(search), aligner_(reference, params.scores) {}
+        : reference_(reference), params_(params), block_(block), search_(search),
+          aligner_(reference, params.rules.scores) {}
 
     template <class Visit> void for_each(Visit&& visit) const {
         for (size_t r = 0; r + 1 < block_.size(); r++) {
@@ -52,13 +53,13 @@ public:
 private:
     // Keeps the alignment if it beats the read's best one and is worth as much as a chain's must be.
     void keep(size_t r, const SearchedWindow& window, const AffineResult& found) {
-        if (!clipped_mate_is_better(params_.scores, found.score, block_.best_local_score(r))) return;
+        if (!clipped_mate_is_better(params_.rules.scores, found.score, block_.best_local_score(r))) return;
         ChainRecord record{};
         record.contig = window.contig;
         record.position = found.begin - reference_.contig_offsets[window.contig];
         record.cigar = found.cigar;
-        set_clipped_mate(params_.scores, block_.read(r).length, window.reverse, found.cigar.front(), found.cigar.back(),
-            found.score, record);
+        set_clipped_mate(params_.rules.scores, block_.read(r).length, window.reverse, found.cigar.front(),
+            found.cigar.back(), found.score, record);
         block_.locals(r) = {std::move(record)};
         block_.loci(r).clear();
         block_.add_local(r, 0);

@@ -14,8 +14,6 @@ struct MapParams {
     MapRules rules;  // as on the device, without `limits`
     SeedingParams seeding;
     double error_rate;
-    AffineScores scores;
-    bool local;  // chain reads that do not align end to end
     ChainRules long_reads;
 
     bool is_long(int64_t length) const { return maps_as_long(rules, length); }

@@ -61,9 +61,7 @@ private:
 
     uint32_t query_begin(size_t r) const {
         const uint32_t *begin = records_.cigar_begin(r), *end = records_.cigar_end(r);
-        if (begin == end) return 0;
-        const uint32_t at = records_.reverse(r) ? end[-1] : *begin;
-        return (at & 15) == kCigarS ? at >> 4 : 0;
+        return begin == end ? 0 : clipped_bases(records_.reverse(r) ? end[-1] : *begin);
     }
 
     void add(size_t r, uint16_t flag, bool proper, RecordsBuilder& out) {
@@ -141,9 +139,8 @@ auto mapped_end_to_end(
             const size_t r = records.primary(i);
             if (!records.mapped(r) || base_offsets.data()[i + 1] - base_offsets.data()[i] > kLongestEndToEnd)
                 return false;
-            const auto clipped = [](uint32_t operation) { return (operation & 15) == kCigarS; };
-            return (!proper || records.flag[r] & kFlagProper) && !clipped(*records.cigar_begin(r)) &&
-                   !clipped(records.cigar_end(r)[-1]);
+            return (!proper || records.flag[r] & kFlagProper) && !clipped_bases(*records.cigar_begin(r)) &&
+                   !clipped_bases(records.cigar_end(r)[-1]);
         };
         each_template(mates, n, [&](size_t from, size_t to) {
             bool all = true;
@@ -157,7 +154,7 @@ auto mapped_end_to_end(
 // Quality that an edit less than in the other direction is worth.
 constexpr int32_t kQualityOfEdit = 15;
 
-// Of two mappings of the same reads, for each template the one with the higher score; of equal ones that of a
+// For each template that of two mappings of its reads which has the higher score; of equal ones that of a
 // directional library. Its qualities are no higher than the difference allows. The second mapping is in two parts:
 // `ends` has the reads of `whole`, `rest` the others; `conversions` are those of the first one.
 auto better_templates(const Arrays& first, const Arrays& ends, const Arrays& rest, Input<uint8_t> whole,
@@ -177,10 +174,10 @@ auto better_templates(const Arrays& first, const Arrays& ends, const Arrays& res
         each_template(mates, n, [&](size_t from, size_t to) {
             const size_t pair[] = {0, whole.data()[from] ? size_t(1) : size_t(2)}, reads = to - from;
             int32_t score[] = {0, 0};
-            for (int way = 0; way < 2; way++)
-                for (size_t i = next[pair[way]]; i < next[pair[way]] + reads; i++) {
-                    const RecordsView& view = views[pair[way]];
-                    if (view.mapped(view.primary(i))) score[way] += view.score[view.primary(i)];
+            for (int mapping = 0; mapping < 2; mapping++)
+                for (size_t i = next[pair[mapping]]; i < next[pair[mapping]] + reads; i++) {
+                    const RecordsView& view = views[pair[mapping]];
+                    if (view.mapped(view.primary(i))) score[mapping] += view.score[view.primary(i)];
                 }
             const bool directional = Conversion(conversions.data()[from]) == Conversion::c_to_t;
             const size_t better = pair[score[1] > score[0] || (score[1] == score[0] && !directional)];
@@ -192,7 +189,7 @@ auto better_templates(const Arrays& first, const Arrays& ends, const Arrays& res
                     out.add(view, r, view.flag[r], std::min(view.mapq[r], quality));
                 out.end_read();
             }
-            for (const size_t way : pair) next[way] += reads;
+            for (const size_t mapping : pair) next[mapping] += reads;
         });
     }
     return out.arrays();

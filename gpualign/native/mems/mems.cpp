@@ -427,7 +427,7 @@ void bind_mem_search(nb::module_& m) {
     m.def("keep_unique", &keep_unique, nb::arg("text"), nb::arg("columns"), nb::kw_only(), nb::arg("threads"),
         "(starts, references, lengths) of those that are unique in their strand of their record.");
     m.def("sort_mems", &sort_mems, nb::arg("columns"), nb::arg("bounds"),
-        "Sort each stretch between bounds in place by (start, reference).");
+        "Sort each interval between bounds in place by (start, reference).");
     m.def("complete_mems", &complete_mems, nb::arg("index"), nb::arg("text"), nb::arg("columns"), nb::arg("page_end"),
         "Extend in place the matches that end where a page was cut.");
 }

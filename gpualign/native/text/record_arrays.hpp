@@ -33,6 +33,11 @@ public:
         copied_.assign(from.cigar_begin(r), from.cigar_end(r));
         add({flag, mapq, from.contig[r], from.position[r], from.score[r], from.distance[r]}, copied_);
     }
+    // Copies all records of a read.
+    void add_read(const RecordsView& from, size_t read) {
+        for (size_t r = from.primary(read); r < from.primary(read + 1); r++) add(from, r, from.flag[r], from.mapq[r]);
+        end_read();
+    }
     void end_read() { record_offsets_.push_back(int64_t(flag_.size())); }
 
     // Sets the flags of pairs, from each other's primary record; `mates` gives mate numbers.

@@ -151,7 +151,7 @@ class GapsmisKernel(Halves):
         self, device: Device, model: GapModel, launch: tuning.Gapsmis | None = None, packed: bool = True
     ) -> None:
         self.device, self.model, self.packed = device, model, packed
-        self.launch = launch or tuning.gapsmis(device.info.capability, model.max_gaps)
+        self.launch = launch or tuning.GAPSMIS[model.max_gaps]
         self.module = device.module("bounded_gaps", defines(model, self.launch))
         attributes = device.driver.device_attribute
         self.processors = device.driver.Device(device.info.index).get_attribute(attributes.MULTIPROCESSOR_COUNT)
@@ -247,7 +247,7 @@ def make_kernel(device: Device, model: GapModel) -> GapsmisKernel | OnCpu:
     """The kernel object for a model; called in the device's thread."""
     if model.max_gaps > tuning.GAPSMIS_MAX_GAPS:
         return OnCpu(model)
-    macros = defines(model, tuning.gapsmis(device.info.capability, model.max_gaps))
+    macros = defines(model, tuning.GAPSMIS[model.max_gaps])
     return GapsmisKernel(device, model) if compiler.can_be_had("bounded_gaps", macros) else OnCpu(model)
 
 
@@ -259,7 +259,7 @@ def defines(model: GapModel, launch: tuning.Gapsmis) -> dict[str, str]:
 def _needed(
     codes: NDArray[np.uint8], offsets: NDArray[np.int64], ids: NDArray[np.int32]
 ) -> tuple[tuple[NDArray[np.uint8], NDArray[np.int64]], NDArray[np.int32]]:
-    """The stretch of sequences from the lowest to the highest id, and the ids counted from there."""
+    """The sequences from the lowest to the highest id, and the ids counted from there."""
     if not len(ids):
         return (codes[:0], np.zeros(1, np.int64)), ids
     low, high = int(ids.min()), int(ids.max()) + 1

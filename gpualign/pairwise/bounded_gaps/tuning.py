@@ -40,7 +40,7 @@ GAPSMIS_MAX_GAPS = 8
 
 
 #: by K: what fits in the 255 registers a thread may have with two blocks on a multiprocessor
-_GAPSMIS = {
+GAPSMIS = {
     0: Gapsmis(32, 32, 32, 32),
     1: Gapsmis(28, 28, 20, 16),
     2: Gapsmis(24, 24, 16, 16),
@@ -51,12 +51,6 @@ _GAPSMIS = {
     7: Gapsmis(8, 6, 6, 4),
     8: Gapsmis(6, 4, 4, 4),
 }
-
-
-def gapsmis(capability: tuple[int, int], max_gaps: int) -> Gapsmis:
-    """The numbers for K gaps."""
-    del capability  # one table so far
-    return _GAPSMIS[max_gaps]
 
 
 def gapsmis_defines(max_gaps: int, strict: bool, traceback: bool, launch: Gapsmis) -> dict[str, str]:
@@ -76,7 +70,7 @@ def gapsmis_defines(max_gaps: int, strict: bool, traceback: bool, launch: Gapsmi
 
 
 VARIANTS: tuple[Variant, ...] = tuple(
-    ("bounded_gaps", gapsmis_defines(max_gaps, False, traceback, _GAPSMIS[max_gaps]))
+    ("bounded_gaps", gapsmis_defines(max_gaps, False, traceback, GAPSMIS[max_gaps]))
     for max_gaps in range(5)
     for traceback in (False, True)
 )

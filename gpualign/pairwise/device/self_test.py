@@ -96,7 +96,7 @@ SELF_TEST_MODULES: tuple[Variant, ...] = (
     *FEW_VARIANTS,
     *_lanes(0),
     *(
-        ("bounded_gaps", tuning.gapsmis_defines(_GAPS, False, traceback, tuning.gapsmis((9, 0), _GAPS)))
+        ("bounded_gaps", tuning.gapsmis_defines(_GAPS, False, traceback, tuning.GAPSMIS[_GAPS]))
         for traceback in (False, True)
     ),
 )

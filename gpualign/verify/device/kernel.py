@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpualign import _native
 from gpualign.engine.gpu.abi import filled
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.compiler import Variant
@@ -214,9 +213,7 @@ def self_test(device: Device) -> None:
     """
     rng = np.random.default_rng(1)
     sequence = np.frombuffer(b"ACGT", np.uint8)[rng.integers(0, 4, 1 << 15)]
-    packer = _native.ReferencePacker()
-    packer.append(sequence)
-    reference = Reference(["random"], np.array([0, len(sequence)], np.int64), *packer.finish())
+    reference = Reference.packed(["random"], np.array([0, len(sequence)], np.int64), (sequence,))
     lengths = rng.choice(_TESTED_LENGTHS, 500)
     positions = rng.integers(0, len(sequence) - 4000, len(lengths))
     bases = np.concatenate([sequence[at : at + size] for at, size in zip(positions, lengths, strict=True)])

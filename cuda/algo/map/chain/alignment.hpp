@@ -120,9 +120,8 @@ GPUALIGN_HOST_DEVICE void summarize(const CigarText& cigar, const ChainQuery& qu
     }
     a.end = t;
     if (!cigar.count) return;
-    const auto clip = [&](uint32_t i) { return cigar.operation(i) == kCigarS ? int32_t(cigar.length(i)) : 0; };
-    a.query_begin = clip(0);
-    a.query_end = query.length() - (cigar.count > 1 ? clip(cigar.count - 1) : 0);
+    a.query_begin = int32_t(clipped_bases(cigar.operations[0]));
+    a.query_end = query.length() - (cigar.count > 1 ? int32_t(clipped_bases(cigar.operations[cigar.count - 1])) : 0);
     for (uint32_t i = 0; i < chain.anchor_count; i++) {
         const int32_t at = anchor_query(chain.anchors[i]);
         a.anchors += at >= a.query_begin && at + batch.rules.k <= a.query_end;

@@ -100,7 +100,7 @@ GPUALIGN_HD uint64_t mismatches_after(
     const uint32_t acgt = query.acgt(from, reverse) & text.acgt(at);
     return acgt == ~0u ? differ : differ | every_second_bit(~acgt);
 }
-// The same of the bases before both positions, from there leftwards.
+// Compares the bases before both positions, from there leftwards.
 template <class Text>
 GPUALIGN_HD uint64_t mismatches_before(
     const ChainQuery& query, bool reverse, int32_t from, const Text& text, int64_t at) {
