@@ -10,17 +10,12 @@ import importlib
 import os
 import pkgutil
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gpualign.errors import UsageError
 
 if TYPE_CHECKING:
     from gpualign._native.level import *  # noqa: F403 - level.pyi, which the build writes
-else:
-
-    def __getattr__(name: str) -> Any:
-        return getattr(_module, name)
-
 
 #: best first; "generic" is the only one outside x86-64
 _LEVELS = ("x86_64_v4", "x86_64_v3", "x86_64_v2", "generic")
@@ -48,3 +43,4 @@ def _load() -> ModuleType:
 
 
 _module = _load()
+globals().update({name: value for name, value in vars(_module).items() if not name.startswith("__")})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -64,7 +65,7 @@ class FastqText:
         """Some of the records."""
         return replace(self, records=self.records[start:end])
 
-    @property
+    @cached_property
     def tiles(self) -> range:
         """The tiles that hold the records and the end of the line before them."""
         first = max(0, self._tiles_until(4 * self.records.start) - 1)

@@ -183,11 +183,10 @@ class Found:
     @property
     def count(self) -> int:
         """Records that are written."""
-        flag, written = self.alignments.flag, np.ones(len(self.alignments.flag), bool)
-        if self.wanted is None and self.options["secondary_records"]:
+        flag, secondary = self.alignments.flag, self.options["secondary_records"]
+        if self.wanted is None and secondary:
             return len(flag)
-        if not self.options["secondary_records"]:
-            written = flag & _SECONDARY == 0
+        written = np.ones(len(flag), bool) if secondary else flag & _SECONDARY == 0
         if self.wanted is not None:
             written &= np.repeat(self.wanted.astype(bool), np.diff(self.alignments.record_offsets))
         return int(np.count_nonzero(written))

@@ -170,7 +170,9 @@ def _of_contexts(counts: NDArray[np.int64]) -> dict[str, list[int]]:
 
 def statistics_of(found: Found, params: MapParams, pairs: PairModel | None) -> MapStatistics:
     """The counts of one batch."""
-    too_long = params.too_long(found.lengths)
+    lengths = found.lengths
+    lengths = lengths[lengths > _native.LONGEST_END_TO_END]  # mostly none
+    too_long = params.too_long(lengths)
     mapped, proper, secondary, supplementary, edits, edited_bases, mapqs, distances, rates = _native.count_records(
         found.alignments.native, found.base_offsets, round(1 / ERROR_RATE_BIN)
     )
@@ -182,7 +184,7 @@ def statistics_of(found: Found, params: MapParams, pairs: PairModel | None) -> M
         properly_paired=proper,
         secondary=secondary,
         supplementary=supplementary,
-        long_reads=int(np.count_nonzero(params.chained_as_long(found.lengths) & ~too_long)),
+        long_reads=int(np.count_nonzero(params.chained_as_long(lengths) & ~too_long)),
         too_long=int(np.count_nonzero(too_long)),
         edits=edits,
         edited_bases=edited_bases,

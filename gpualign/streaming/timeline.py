@@ -39,7 +39,7 @@ class DeviceTimeline:
         load_s: time to copy what stays on the device (an index, a query), before the first kernel.
         wait_s: time in which the device's thread only waited for the device.
         items: number of batches done.
-        host_work: intervals, on the host's clock, in which a host thread was in a step; any thread may append.
+        host_work: intervals, on the host's clock, in which a host thread was in steps; any thread may append.
         steps: time in which at least one kernel or copy ran, by step.
         kernel_s, copy_s: time in which at least one kernel ran; the same for copies.
         hidden_copy_s: the part of ``copy_s`` in which a kernel ran as well.
@@ -62,6 +62,7 @@ class DeviceTimeline:
     _last: float = 0.0
     _kept: dict[tuple[str, str], list[Interval]] = field(default_factory=dict)
     _worked: list[Interval] = field(default_factory=list)
+    _added: int = 0
     _fold_above: int = _MAX_KEPT
 
     def add(self, kind: str, start: float, end: float, step: str | None = None) -> None:
@@ -70,11 +71,12 @@ class DeviceTimeline:
         self._kept.setdefault((kind, step or kind), []).append(interval)
         self._first = interval[0] if self._first is None else min(self._first, interval[0])
         self._last = max(self._last, interval[1])
+        self._added += 1
         # only batches close in time overlap: keep the intervals of the last two seconds and fold the others
-        if self.count > self._fold_above:
+        if self._added + len(self.host_work) > self._fold_above:
             self.fold(until=self._last - 2.0)
             # folding takes time linear in the kept intervals: with many short batches, wait until they have doubled
-            self._fold_above = _MAX_KEPT + 2 * self.count
+            self._added, self._fold_above = 0, _MAX_KEPT + self.count
 
     @property
     def count(self) -> int:
@@ -116,10 +118,13 @@ class DeviceTimeline:
 
 @dataclass
 class _Thread:
-    """A thread's nested steps, the innermost last; the start of the current interval; its seconds by step."""
+    """A thread's nested steps, the innermost last; the start of the current one, and of its work since it last waited,
+    None while it does not work; its seconds by step.
+    """
 
     at: list[str] = field(default_factory=list)
     since: float = 0.0
+    works_since: float | None = None
     seconds: Seconds = field(default_factory=dict)
 
 
@@ -147,23 +152,26 @@ class Timeline:
     def at(self, step: str) -> Iterator[None]:
         """Count the time of a ``with`` block as this step of the calling thread."""
         thread = self._local.thread
-        self._turn(thread)
-        thread.at.append(step)
+        self._switch(thread, [*thread.at, step])
         try:
             yield
         finally:
-            self._turn(thread)
-            thread.at.pop()
+            self._switch(thread, thread.at[:-1])
 
-    def _turn(self, thread: _Thread) -> None:
+    def _switch(self, thread: _Thread, steps: list[str]) -> None:
+        """From a thread's steps to others."""
         now = time.perf_counter()
         if thread.at:
             step = thread.at[-1]
             thread.seconds[step] = thread.seconds.get(step, 0.0) + now - thread.since
-            if step != WAIT:
-                for device in self.devices:
-                    device.host_work.append((thread.since, now))
-        thread.since = now
+        thread.at, thread.since = steps, now
+        works = bool(steps) and steps[-1] != WAIT
+        if works and thread.works_since is None:
+            thread.works_since = now
+        elif not works and thread.works_since is not None:
+            for device in self.devices:
+                device.host_work.append((thread.works_since, now))
+            thread.works_since = None
 
     def took(self, step: str, seconds: float) -> None:
         """Move seconds from the calling thread's current step to this one, which native code has measured."""
@@ -173,9 +181,10 @@ class Timeline:
             thread.seconds[thread.at[-1]] = thread.seconds.get(thread.at[-1], 0.0) - seconds
 
     def at_work(self) -> list[Interval]:
-        """Intervals of the steps that have not ended, up to now."""
+        """Intervals of work that has not ended, up to now."""
         now = time.perf_counter()
-        return [(thread.since, now) for thread in tuple(self._threads) if thread.at[-1:] not in ([], [WAIT])]
+        since = [thread.works_since for thread in tuple(self._threads)]
+        return [(start, now) for start in since if start is not None]
 
     def of_thread(self) -> Seconds:
         """The calling thread's seconds by step."""

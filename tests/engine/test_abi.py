@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gpualign import _native
-from gpualign.engine.gpu.abi import filled, struct
+from gpualign.engine.gpu.abi import changed, filled, struct
 
 
 @pytest.mark.parametrize("name", list(_native.abi_structs()))
@@ -26,6 +26,38 @@ def test_a_struct_by_its_bytes() -> None:
 def test_unknown_fields() -> None:
     with pytest.raises(ValueError, match="no field of name nothing"):
         filled("GapsLaunch", nothing=1)
+
+
+def test_values_of_every_kind() -> None:
+    """A struct by its bytes, an array of structs, a struct as a tuple, numbers of other types, what has an index."""
+
+    class Address:
+        def __index__(self) -> int:
+            return (1 << 64) - 2
+
+    chains = [filled("ChainBatch", reads=number, candidates=(5, 6, number)) for number in (1, 2)]
+    launch = filled(
+        "SlowPathLaunch",
+        chains=b"".join(chain.tobytes() for chain in chains),
+        long_chains=chains[1],
+        states=Address(),
+        max_hits=np.int64(9),
+        full=True,
+    )
+    assert launch["chains"]["reads"].tolist() == [1, 2]
+    assert [arena.item() for arena in launch["chains"]["candidates"]] == [(5, 6, 1), (5, 6, 2)]
+    assert (launch["long_chains"]["reads"], launch["states"], launch["max_hits"]) == (2, (1 << 64) - 2, 9)
+    other = changed(launch, max_hits=8, full=False)
+    assert (launch["max_hits"], launch["full"], other["max_hits"], other["full"]) == (9, 1, 8, 0)
+    assert other["states"] == launch["states"]
+
+
+@pytest.mark.parametrize("value", [1 << 64, -1])
+def test_numbers_that_do_not_fit(value: int) -> None:
+    with pytest.raises(OverflowError):
+        filled("SlowPathLaunch", states=value)
+    with pytest.raises(OverflowError):
+        filled("SlowPathLaunch", max_hits=value % (1 << 65) + (1 << 40))
 
 
 def test_a_verify_task_is_what_plans_hold() -> None:

@@ -10,7 +10,7 @@ import pytest
 from gpualign.engine.gpu import device as device_module
 from gpualign.engine.gpu.device import Device, list_devices
 from gpualign.engine.gpu.device_arrays import Computed, DeviceArrays, DeviceText
-from tests.helpers.fake_cuda import FakeDriver, MemoryError
+from tests.helpers.fake_cuda import FakeDriver
 from tests.helpers.sequences import make_reference
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from gpualign.engine.cuda import CudaBackend, pinned_allocator
+from gpualign.engine.gpu import compiler
 from gpualign.engine.gpu import device as device_module
 from gpualign.engine.gpu.buffers import scratch_of, slots_of
 from gpualign.engine.gpu.device import Device, DeviceInfo, DeviceMemoryExceeded, list_devices
@@ -266,6 +267,27 @@ def test_closing_a_device_ends_an_abandoned_run(fake):
     assert fake.contexts == []
 
 
+def test_a_kernel_keeps_the_most_shared_memory_that_it_was_given(fake, monkeypatch):
+    class Kernel:
+        def __init__(self):
+            self.given = []
+
+        def set_attribute(self, attribute, value):
+            self.given.append(value)
+
+    monkeypatch.setattr(compiler, "compile_module", lambda *_: b"")
+    kernel = Kernel()
+    fake.functions["kernel"] = kernel
+
+    def asked(device):
+        for shared in (1000, 60_000, 60_000, 50_000, 70_000):
+            assert device.function("module", "kernel", {"WARPS": "4"}, shared) is kernel
+
+    with Device(list_devices()[0]) as device:
+        device.call(asked, device).result()
+    assert kernel.given == [60_000, 70_000]
+
+
 def test_buffers_grow_and_are_reused(fake):
     with Device(list_devices()[0]) as device:
         slot = device.call(slots_of, device, 2).result()[0]
@@ -405,9 +427,9 @@ def test_what_is_uploaded_once_takes_no_pinned_memory_where_it_is_large(fake, mo
 
 def test_allocating_is_no_kernel_time(fake, monkeypatch) -> None:
     """A kernel that ends at once, and host and device memory whose copies take their time."""
-    lock, allocate = fake.pagelocked_empty, fake.mem_alloc
+    lock, allocate = fake.pagelocked_empty, fake.allocate
     monkeypatch.setattr(fake, "pagelocked_empty", lambda *args, **flags: (time.sleep(0.1), lock(*args, **flags))[1])
-    monkeypatch.setattr(fake, "mem_alloc", lambda size: (time.sleep(0.1), allocate(size))[1])
+    monkeypatch.setattr(fake, "allocate", lambda size: (time.sleep(0.1), allocate(size))[1])
 
     def run(device: Device) -> float:
         slot = slots_of(device, 1)[0]
@@ -507,6 +529,33 @@ def test_kernels_with_scratch_memory_wait_for_those_launched_before(fake, monkey
         event = device.call(launched).result()
     of_slot = [("kernel", 1), ("waits", event), ("kernel", 2), ("records", event), ("kernel", 3)]
     assert said == 2 * of_slot
+
+
+def test_scratch_memory_is_one_block_from_the_second_turn_on(fake):
+    """Each array of the first turn has a block of its own. Another scratch memory begins with the size of the first.
+    What a later turn lacks is one more block.
+    """
+
+    def turns():
+        counts, slots = [], slots_of(device, 2)
+        for number, slot in enumerate((slots[0], slots[0], slots[1], slots[1], slots[1])):
+            (scratch,) = scratch_of(slot, ["only"], 1.0)
+            sizes = [("a", 1000), ("b", 100_000), ("c", 3_000_000 if number < 3 else 4_000_000)]
+            before = len(fake.allocations)
+            with slot.using(scratch):
+                arrays = [(slot.scratch_array(key, nbytes), nbytes) for key, nbytes in sizes]
+                assert slot.scratch_array("b", 10) == arrays[1][0]
+            arrays.sort()
+            assert all(start + nbytes <= end for (start, nbytes), (end, _) in pairwise(arrays))
+            assert all(fake.memory_at(*array) for array in arrays)
+            counts.append(len(fake.allocations) - before)
+        assert scratch.held < 2 * 1.25 * 8_000_000
+        return counts
+
+    with Device(list_devices()[0]) as device:
+        device.call(slots_of, device, 2).result()
+        assert device.call(turns).result() == [3, 1, 1, 1, 1]
+    assert fake.contexts == []
 
 
 def test_scratch_memory_is_freed_with_the_slots_buffers(fake):

@@ -94,6 +94,19 @@ def test_a_launch_that_fails_is_said_when_it_is_enqueued(driver: Any, stream: An
     stream.flush()  # it is not tried again
 
 
+def test_device_memory_is_an_address_until_it_is_freed(fake: Fake, driver: Any, stream: Any) -> None:
+    memory, back = driver.allocate(8), np.zeros(8, np.uint8)
+    assert fake.held("allocated") == 1
+    stream.fill(int(memory), 3, 8)
+    stream.copy_from_device(back, int(memory))
+    stream.wait(stream.now(), 0.0)
+    assert back.tolist() == [3] * 8
+    memory.free()
+    assert fake.held("allocated") == 0
+    with pytest.raises(MemoryError):
+        driver.allocate(1 << 41)
+
+
 def test_errors_have_the_drivers_text(fake: Fake, driver: Any, stream: Any) -> None:
     fake.set(failing_copies=1)
     stream.copy_to_device(0, np.zeros(1, np.uint8))
@@ -181,6 +194,16 @@ def test_a_bell_that_rang_before_does_not_let_wait(bell: Any) -> None:
     bell.wait(60)
     bell.wait(0.01)  # and it has rung once
     assert time.perf_counter() - started < 60
+
+
+def test_arrays_are_copied_to_their_offsets() -> None:
+    memory = np.zeros(12, np.uint8)
+    numbers = np.array([[1, 2], [3, 4]], np.uint8)
+    _native.copy_arrays(memory, [(2, numbers), (0, np.zeros(0, np.int64)), (8, np.array([258], np.uint32))])
+    assert memory.tolist() == [0, 0, 1, 2, 3, 4, 0, 0, 2, 1, 0, 0]
+    with pytest.raises(IndexError):
+        _native.copy_arrays(memory, [(9, numbers)])
+    assert memory.tolist() == [0, 0, 1, 2, 3, 4, 0, 0, 2, 1, 0, 0]
 
 
 # -- pinned memory

@@ -5,7 +5,6 @@ It checks what a real driver punishes: memory freed twice or never, use after fr
 
 from __future__ import annotations
 
-import builtins
 import ctypes
 import threading
 import time
@@ -21,10 +20,6 @@ from tests.helpers import fake_driver
 
 
 class Error(Exception):
-    pass
-
-
-class MemoryError(Error):
     pass
 
 
@@ -121,10 +116,7 @@ class PinnedMemory:
         self.driver, self.locked = driver, 0
 
     def lock(self, size):
-        try:
-            memory = self.driver.pagelocked_empty(size, np.uint8)
-        except MemoryError as error:
-            raise builtins.MemoryError from error
+        memory = self.driver.pagelocked_empty(size, np.uint8)
         self.locked += size
         return memory
 
@@ -171,7 +163,7 @@ class function_attribute:
 class FakeDriver:
     """``devices`` of (name, capability); each has ``memory`` bytes."""
 
-    Error, MemoryError, CompileError, ctx_flags = Error, MemoryError, CompileError, ctx_flags
+    Error, CompileError, ctx_flags = Error, CompileError, ctx_flags
     device_attribute, function_attribute = device_attribute, function_attribute
     #: the state of a context after a kernel wrote where it must not: no call of it works any more
     broken = False
@@ -248,9 +240,9 @@ class FakeDriver:
     def mem_get_info(self):
         return self.memory - self.check_context().live, self.memory
 
-    def mem_alloc(self, size):
+    def allocate(self, size):
         if self.check_context().live + size > self.memory:
-            raise MemoryError("cuMemAlloc failed: out of memory")
+            raise MemoryError
         return Allocation(self, size)
 
     def pagelocked_empty(self, size, dtype):
@@ -269,7 +261,7 @@ class FakeDriver:
         self.memcpy_dtoh_async(array, pointer, None)
 
 
-ALLOCATIONS = ("mem_alloc", "pagelocked_empty")
+ALLOCATIONS = ("allocate", "pagelocked_empty")
 COPIES = ("memcpy_htod", "memcpy_htod_async", "memcpy_dtoh_async")
 
 

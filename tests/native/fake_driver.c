@@ -36,6 +36,13 @@ int cuDevicePrimaryCtxRetain(Handle* context, int device) {
 int cuCtxGetCurrent(Handle* context) { return *context = current, 0; }
 int cuCtxSetCurrent(Handle context) { return current = context, 0; }
 
+int cuMemAlloc_v2(uint64_t* address, size_t size) {
+    if (size > (size_t)1 << 40) return OUT_OF_MEMORY;
+    fake_allocated++;
+    return *address = (uint64_t)(uintptr_t)malloc(size), 0;
+}
+int cuMemFree_v2(uint64_t address) { return fake_allocated--, free((void*)(uintptr_t)address), 0; }
+
 int cuMemHostAlloc(void** address, size_t size, unsigned flags) {
     said("host alloc in", (size_t)(uintptr_t)current);
     if (fake_no_host_memory || flags != 1) return OUT_OF_MEMORY;

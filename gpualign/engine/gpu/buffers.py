@@ -30,43 +30,84 @@ class _Arrays(dict[str, tuple[Any, int]]):
         held: bytes of all of them. Every batch asks for it many times, so it is not summed again.
     """
 
-    held = 0
+    def __init__(self, device: Device) -> None:
+        super().__init__()
+        self._device, self.held = device, 0
 
     def __setitem__(self, key: str, array: tuple[Any, int]) -> None:
         assert key not in self
         super().__setitem__(key, array)
-        self.held += array[1]
+        self._count(array[1])
 
     def take(self, key: str) -> tuple[Any, int]:
         """The array, which is no longer here."""
         array = self.pop(key)
-        self.held -= array[1]
+        self._count(-array[1])
         return array
 
-    def free(self, device: Device) -> None:
+    def _count(self, size: int) -> None:
+        self.held += size
+        self._device.held += size
+
+    def free(self) -> None:
         """Free all of them."""
         while self:
-            device.free(*self.take(next(iter(self))))
+            self._device.free(*self.take(next(iter(self))))
 
 
 class Scratch:
-    """Device arrays that slots use in turn, and that hold nothing between two turns (:meth:`Slot.using`)."""
+    """Device memory that slots use in turn, and that holds nothing between two turns (:meth:`Slot.using`).
 
-    def __init__(self, device: Device) -> None:
-        self._device = device
-        self.arrays = _Arrays()
+    A turn's arrays are parts of one block, as the driver takes a part of a millisecond for each block, and longer if
+    it has several devices. A turn that needs more memory gets more blocks, and the next one a block for all.
+
+    Args:
+        wanted: bytes of the first block.
+    """
+
+    def __init__(self, device: Device, wanted: int = 0) -> None:
+        self._device, self._wanted = device, wanted
+        self._blocks = _Arrays(device)
+        self._arrays: dict[str, tuple[int, int]] = {}  # addresses and sizes in this turn
+        self._next = self._end = 0  # addresses of what is left of the newest block
         self.event = device.cuda.event()
-        device.scratch.append(self)
 
     @property
     def held(self) -> int:
         """Bytes of device memory."""
-        return self.arrays.held
+        return self._blocks.held
+
+    def begin(self) -> None:
+        """A turn begins."""
+        self._arrays.clear()
+        if len(self._blocks) > 1:
+            self._wanted = self._blocks.held
+            for key in list(self._blocks):
+                self._device.retire(*self._blocks.take(key))
+            self._next = self._end = 0
+        for pointer, size in self._blocks.values():
+            self._next, self._end = int(pointer), int(pointer) + size
+
+    def array(self, key: str, nbytes: int, allocate: Callable[[int, int], tuple[Any, int]]) -> int:
+        """The address of an array of at least ``nbytes`` bytes.
+
+        Args:
+            allocate: (bytes, bytes if possible) -> a block and its size.
+        """
+        address, size = self._arrays.get(key, (0, -1))
+        if size >= nbytes:
+            return address
+        size = -(-nbytes // _ALIGNMENT) * _ALIGNMENT
+        if size > self._end - self._next:
+            pointer, block = self._blocks[f"{len(self._blocks)}"] = allocate(size, self._wanted)
+            self._wanted, self._next, self._end = 0, int(pointer), int(pointer) + block
+        address, self._next = self._next, self._next + size
+        self._arrays[key] = address, size
+        return address
 
     def free(self) -> None:
-        """Free the arrays, for good."""
-        self.arrays.free(self._device)
-        self._device.scratch.remove(self)
+        """Free the memory, for good."""
+        self._blocks.free()
 
 
 class Slot:
@@ -83,7 +124,7 @@ class Slot:
         self.stream = device.cuda.stream(device.bell)
         device.streams.append(self.stream)
         self._pinned: dict[str, NDArray[np.uint8]] = {}
-        self._arrays = _Arrays()
+        self._arrays = _Arrays(device)
         self._scratch: Scratch | None = None
         self._owners: dict[str, object] = {}
         self._marks: list[tuple[str, str]] = []
@@ -122,19 +163,25 @@ class Slot:
         Raises:
             DeviceMemoryExceeded: the budget or the device has no memory.
         """
-        pointer, size = self._grown(self._arrays, key, nbytes)
-        if zeroed and size:
+        pointer, size = self._arrays.get(key, (None, 0))
+        if pointer is not None and size >= nbytes:
+            return pointer
+        if pointer is not None:
+            self.retire(key)
+        pointer, size = self._arrays[key] = self._allocate(nbytes, 2 * size)
+        if zeroed:
             self.stream.fill(int(pointer), 0, size)
         return pointer
 
-    def scratch_array(self, key: str, nbytes: int) -> Any:
-        """An array of the scratch memory that is being used (:meth:`using`), of at least ``nbytes`` bytes.
+    def scratch_array(self, key: str, nbytes: int) -> int:
+        """The address of an array of the scratch memory that is being used (:meth:`using`), of at least ``nbytes``
+        bytes.
 
         Raises:
             DeviceMemoryExceeded: the budget or the device has no memory.
         """
         assert self._scratch is not None
-        return self._grown(self._scratch.arrays, key, nbytes)[0]
+        return self._scratch.array(key, nbytes, self._allocate)
 
     @contextlib.contextmanager
     def using(self, scratch: Scratch) -> Iterator[None]:
@@ -142,21 +189,12 @@ class Slot:
         before, self._scratch = self._scratch, scratch
         self._mark("end")
         self.stream.wait_for(scratch.event)
+        scratch.begin()
         try:
             yield
         finally:
             self.stream.record(scratch.event)
             self._scratch = before
-
-    def _grown(self, arrays: _Arrays, key: str, nbytes: int) -> tuple[Any, int]:
-        """The array ``key``, and its size if it is new, else 0."""
-        pointer, size = arrays.get(key, (None, 0))
-        if pointer is not None and size >= nbytes:
-            return pointer, 0
-        if pointer is not None:
-            self.device.retire(*arrays.take(key))
-        arrays[key] = self._allocate(self.device.allocate, nbytes, 2 * size)
-        return arrays[key]
 
     @property
     def held(self) -> int:
@@ -176,14 +214,15 @@ class Slot:
         """Make a detached device array this slot's array ``key``, which it must lack."""
         self._arrays[key] = array
 
-    def _allocate(self, allocate: Any, nbytes: int, wanted: int) -> tuple[Any, int]:
+    def _allocate(self, nbytes: int, wanted: int) -> tuple[Any, int]:
+        """Memory of ``nbytes`` bytes, or as many as ``wanted`` if possible, and its size."""
         self._mark("end")
         exact = max(_ALIGNMENT, -(-nbytes // _ALIGNMENT) * _ALIGNMENT)
         larger = max(wanted, -(-int(exact * tuning.GROWTH) // _ALIGNMENT) * _ALIGNMENT)
         try:
-            return allocate(larger), larger
+            return self.device.allocate(larger), larger
         except DeviceMemoryExceeded:
-            return allocate(exact), exact
+            return self.device.allocate(exact), exact
 
     # -- work on the stream
 
@@ -322,7 +361,7 @@ class Slot:
     def release(self) -> None:
         """Free the buffers; they grow again on demand."""
         self.wait()
-        self._arrays.free(self.device)
+        self._arrays.free()
         self._owners.clear()
         self._pinned.clear()
 
@@ -339,13 +378,16 @@ def scratch_of(slot: Slot, names: Sequence[str], share: float) -> list[Scratch]:
         share: of the memory that nothing resident takes, for all of them together.
     """
     device = slot.device
+    first = [device.resident(f"{EVICTABLE} {name} 0", lambda: Scratch(device)) for name in names]
+    count = int(share * device.batch_budget / max(sum(scratch.held for scratch in first), 1))
+    number = device.slots.index(slot) % min(max(count, 1), len(device.slots))
 
-    def numbered(number: int) -> list[Scratch]:
-        return [device.resident(f"{EVICTABLE} {name} {number}", lambda: Scratch(device)) for name in names]
+    def like(other: Scratch) -> Callable[[], Scratch]:
+        return lambda: Scratch(device, other.held)
 
-    held = sum(scratch.held for scratch in numbered(0))
-    count = int(share * device.batch_budget / max(held, 1))
-    return numbered(device.slots.index(slot) % min(max(count, 1), len(device.slots)))
+    return [
+        device.resident(f"{EVICTABLE} {name} {number}", like(other)) for name, other in zip(names, first, strict=True)
+    ]
 
 
 def slots_of(device: Device, count: int) -> list[Slot]:

@@ -97,6 +97,8 @@ class Device:
 
     Attributes:
         memory: upper limit of the bytes used.
+        allocated: bytes allocated now.
+        held: bytes of them in arrays of slots and in scratch memory.
 
     Raises:
         DeviceError: as :meth:`opened`.
@@ -111,14 +113,15 @@ class Device:
         self.timeline = DeviceTimeline()
         self.budget = 0
         self.allocated = 0
+        self.held = 0
         self.peak_allocated = 0
         self.mapped = 0
         self._modules: dict[tuple[str, tuple[tuple[str, str], ...]], Any] = {}
-        self._functions: dict[tuple[Any, ...], Any] = {}
+        self._functions: dict[tuple[Any, ...], tuple[Any, int]] = {}  # and the shared memory that they may use
         self.slots: list[Any] = []
-        self.scratch: list[Any] = []
         self._resident: dict[tuple[Any, ...], tuple[Any, tuple[object, ...]]] = {}
         self._retired: list[tuple[Any, int]] = []
+        self._retired_bytes = 0
         self._context: Any = None
         self.driver: Any = None
         self.cuda: Any = None
@@ -225,12 +228,14 @@ class Device:
 
     def function(self, source: str, name: str, defines: Mapping[str, str] | None = None, shared: int = 0) -> Any:
         """One kernel of a module, which may use so many bytes of dynamic shared memory."""
-        key = name, *_module_key(source, defines)
+        key = source, name, *(defines or {}).items()
         if key not in self._functions:
-            self._functions[key] = self.module(source, defines).get_function(name)
-        if shared > _PLAIN_SHARED:
-            self._functions[key].set_attribute(self.driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, shared)
-        return self._functions[key]
+            self._functions[key] = self.module(source, defines).get_function(name), _PLAIN_SHARED
+        function, allowed = self._functions[key]
+        if shared > allowed:
+            function.set_attribute(self.driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, shared)
+            self._functions[key] = function, shared
+        return function
 
     def resident(self, key: str, make: Callable[[], Result], *owners: object) -> Result:
         """An object that stays on the device between batches (a reference, an index), made once per ``key`` and
@@ -258,8 +263,8 @@ class Device:
         if self.allocated + size > self.budget:
             raise DeviceMemoryExceeded(f"{size} bytes more than the budget of {self.budget} allow")
         try:
-            pointer = self.driver.mem_alloc(size)
-        except self.driver.MemoryError as error:
+            pointer = self.cuda.allocate(size)
+        except MemoryError as error:
             self._free_retired()
             raise DeviceMemoryExceeded(f"{size} bytes cannot be allocated") from error
         self.allocated += size
@@ -269,14 +274,12 @@ class Device:
     @property
     def batch_budget(self) -> int:
         """Bytes that batches may take: the budget without what stays, such as an index."""
-        of_batches: int = sum(part.held for part in (*self.slots, *self.scratch))
-        retired = sum(size for _, size in self._retired)
-        return self.budget - (self.allocated - of_batches - retired)
+        return self.budget - (self.allocated - self.held - self._retired_bytes)
 
     @property
     def available(self) -> int:
         """Bytes that :meth:`allocate` can give."""
-        return self.budget - self.allocated + sum(size for _, size in self._retired)
+        return self.budget - self.allocated + self._retired_bytes
 
     def mapped_memory(self, size: int) -> tuple[NDArray[np.uint8], int]:
         """Pinned host memory that kernels read over the bus, and its device address. It lives as long as the array,
@@ -302,10 +305,13 @@ class Device:
     def retire(self, pointer: Any, size: int) -> None:
         """Free memory once it is needed: freeing it now would wait for all kernels of the device."""
         self._retired.append((pointer, size))
+        self._retired_bytes += size
 
     def _free_retired(self) -> None:
         while self._retired:
-            self.free(*self._retired.pop())
+            pointer, size = self._retired.pop()
+            self._retired_bytes -= size
+            self.free(pointer, size)
 
     def release_buffers(self) -> None:
         """Free the slots' memory after an out-of-memory error; it is allocated again on demand."""

@@ -139,9 +139,10 @@ class MapBatch:
     @cached_property
     def left(self) -> NDArray[np.uint8]:
         """uint8 (n,): 1 for reads that the device left to the CPU."""
-        return np.concatenate([_native.reads_on_host(*part) for part in self.parts])
+        parts = [_native.reads_on_host(*part) for part in self.parts]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
-    @property
+    @cached_property
     def left_count(self) -> int:
         return 0 if self.chained else int(np.count_nonzero(self.left))
 

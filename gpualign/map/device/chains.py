@@ -181,7 +181,7 @@ class ChainSteps:
             count = max(1, min(round(step.at_once * self._multiprocessors), budget // step.memory))
             warps = min(count, tuning.CHAIN_WARPS) if step.warps == 1 else 1
             blocks = count // warps
-            workspace = int(slot.scratch_array(f"workspace {step.memory}", blocks * warps * step.memory))
+            workspace = slot.scratch_array(f"workspace {step.memory}", blocks * warps * step.memory)
             with_memory = changed(
                 launch,
                 workspace=workspace,

@@ -119,10 +119,10 @@ class StagedText:
         """Reads of all files."""
         return len(self.files) * self.records
 
-    @property
+    @cached_property
     def mates(self) -> NDArray[np.uint8] | None:
-        """``SequenceBatch.mates`` of the reads."""
-        return np.tile(np.array([1, 2], np.uint8), self.records) if self.reads.paired else None
+        """``SequenceBatch.mates`` of the reads: 1, 2, 1, 2 ..."""
+        return np.full(self.records, 0x0201, "<u2").view(np.uint8) if self.reads.paired else None
 
     @property
     def text_bytes(self) -> int:

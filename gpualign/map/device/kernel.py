@@ -148,6 +148,7 @@ class MapKernel:
         self._slow_paths = {slow: SlowPath(index, params, 32) for slow in (False, True)}
         self._in_flight: dict[int, tuple[Capacity, int]] = {}  # capacity and bytes of records, by slot
         self._steps = ChainSteps(device, params)
+        self._usual_rules: dict[tuple[int, str], np.void] = {}  # for the model of all, by longest read and kind
 
     def submit(self, slot: Slot, item: MapBatch) -> None:
         if item.templates == 0:
@@ -183,7 +184,7 @@ class MapKernel:
         else:
             with slot.using(fast):
                 nbytes = launch.blocks * shape.warps * workspace.nbytes
-                packed["workspace"] = int(slot.scratch_array("workspace", nbytes))
+                packed["workspace"] = slot.scratch_array("workspace", nbytes)
                 for function, blocks, shared in launch.steps(item):
                     slot.launch(function, blocks, 32 * shape.warps, packed, shared=shared)
         with slot.using(slow):
@@ -203,11 +204,8 @@ class MapKernel:
         )
         block_warps = min(warps, tuning.SLOW_PATH_WARPS)
         blocks = warps // block_warps
-        workspace = int(slot.scratch_array("slow path workspace", blocks * block_warps * sizes.group))
-
-        def array(name: str, nbytes: int) -> int:
-            return int(slot.scratch_array(name, nbytes))
-
+        array = slot.scratch_array
+        workspace = array("slow path workspace", blocks * block_warps * sizes.group)
         if slow_path.any_long(item):
             self._steps.run(slot, slow_path.long_launch(item, batch, block, array, counters, capacity))
         defines = tuning.slow_path_defines(self.params.scoring.has_long_gaps)
@@ -271,17 +269,23 @@ class MapKernel:
 
     def _rules(self, slot: Slot, item: MapBatch) -> np.void:
         longest = power_of_two(max(1024, item.longest[2]))
-        tables = self.device.resident(
-            f"map tables {longest}",
-            lambda: DeviceArrays(self.device, self._model.penalties, edit_limits(self.params, longest)),
-            *(self.params, self._model),
-        )
-        penalties, limits = tables.addresses
-        if item.model not in (None, self._model):
-            penalties = int(slot.upload("penalties", item.model.penalties))
-        k, w, bases = self.index.params.k, self.index.params.w, self.index.reference.bases
-        rules = map_rules(k, w, bases, params_as(self.params, item.which), item.model or self._model)
-        return changed(rules, penalties=penalties, limits=limits)
+
+        def rules_of(model: PairModel, penalties: int, limits: int) -> np.void:
+            k, w, bases = self.index.params.k, self.index.params.w, self.index.reference.bases
+            rules = map_rules(k, w, bases, params_as(self.params, item.which), model)
+            return changed(rules, penalties=penalties, limits=limits)
+
+        if (longest, item.which) not in self._usual_rules:
+            tables = self.device.resident(
+                f"map tables {longest}",
+                lambda: DeviceArrays(self.device, self._model.penalties, edit_limits(self.params, longest)),
+                *(self.params, self._model),
+            )
+            self._usual_rules[longest, item.which] = rules_of(self._model, *tables.addresses)
+        rules = self._usual_rules[longest, item.which]
+        if item.model in (None, self._model):
+            return rules
+        return rules_of(item.model, int(slot.upload("penalties", item.model.penalties)), int(rules["limits"]))
 
 
 def make_kernel(

@@ -6,6 +6,7 @@ Only the device knows how many there are. Memory is allocated for a typical shar
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -113,6 +114,7 @@ class SlowPath:
         depth = _native.MAP_DEPTH
         self._hits = power_of_two(min(_FIRST_HITS, max(_MATE_WINDOWS, depth * params.seeding.max_hits)))
         self._loci = power_of_two(depth * params.seeding.max_candidates + _MORE_LOCI)
+        self._sizes = functools.cache(self._sizes_of)  # most batches have the same
         k, w, scores = index.params.k, index.params.w, affine_scores(params.scoring).tobytes()
         chaining = (_native.short_read_chaining(k, w, scores), _native.short_read_chaining(k, 1, scores))
         self._rules = [np.frombuffer(rules, struct("ChainRules"))[0] for rules in chaining]
@@ -122,20 +124,19 @@ class SlowPath:
         """Whether some reads are mapped as long reads."""
         return not self._params.end_to_end and item.longest[2] > _native.LONGEST_END_TO_END
 
-    def _sizes(self, item: MapBatch) -> SlowPathSizes:
-        longest = -(-(item.longest[2] if self._params.end_to_end else item.longest[1]) // 64) * 64
+    def _sizes_of(self, mates: int, longest: int, hits: int, loci: int, band: int) -> SlowPathSizes:
         limit = int(self._params.limits(np.array([longest]))[0])
         index = self._index.params
         seeds = _native.max_variant_seeds(longest, index.k, index.w)
-        space = self._hits, self._loci, self._lanes, self._band
-        sizes = _native.slow_path_bytes(item.mates, longest, seeds, limit, *space)
+        sizes = _native.slow_path_bytes(mates, longest, seeds, limit, hits, loci, self._lanes, band)
         return SlowPathSizes(longest, seeds, *map(int, sizes))
 
     def capacity(self, item: MapBatch, budget: float) -> Capacity:
         """The capacity for a batch within a memory budget in bytes."""
         reads, bases = item.reads, item.bases
         wanted = min(item.templates, max(tuning.MIN_SLOW_TEMPLATES, int(self._share * item.templates)))
-        sizes = self._sizes(item)
+        longest = -(-(item.longest[2] if self._params.end_to_end else item.longest[1]) // 64) * 64
+        sizes = self._sizes(item.mates, longest, self._hits, self._loci, self._band)
         template_limit = int(max(1, min(item.templates, tuning.SLOW_STATES_SHARE * budget // sizes.template)))
         templates = min(wanted, template_limit)
         return Capacity(
@@ -190,16 +191,15 @@ class SlowPath:
             long_chains = self.long_launch(item, batch, block, array, counters, capacity)["batch"]
         for number in range(capacity.launches):
             own = counters + 4 * (COUNTERS + number * _LAUNCH_COUNTERS)
-            chain_batches = np.empty(2, struct("ChainBatch"))
-            chain_batches[:] = chain_batch_of(
+            chains = chain_batch_of(
                 item, block, self._rules[0], 0, capacity.chains, array, own, conversions=batch["conversions"]
             )
-            chain_batches["rules"][1] = self._rules[1]
-            chain_batches["state"][1] = array("dense state", item.reads * struct("ChainRead").itemsize)
+            state = array("dense state", item.reads * struct("ChainRead").itemsize)
+            dense = changed(chains, rules=self._rules[1], state=state)
             yield filled(
                 "SlowPathLaunch",
                 batch=batch,
-                chains=chain_batches,
+                chains=chains.tobytes() + dense.tobytes(),
                 long_chains=long_chains,
                 states=array("template states", capacity.templates * sizes.template),
                 statuses=statuses,
@@ -227,13 +227,16 @@ class SlowPath:
 
     @staticmethod
     def steps(launch: np.void) -> Iterator[tuple[str, np.void]]:
-        """Yield (kernel, its argument) in launch order; ("", ``ChainLaunch``) stands for the alignment of chains."""
+        """Yield (kernel, its argument) in launch order; ("", ``ChainLaunch``) stands for the alignment of chains. The
+        argument is ``launch``, which changes with the next step.
+        """
         counter, first = int(launch["next"]), int(launch["next"])
 
         def step(kernel: str) -> tuple[str, np.void]:
             nonlocal counter
+            launch["next"] = counter
             counter += 4
-            return kernel, changed(launch, next=counter - 4)
+            return kernel, launch
 
         yield step("find_slow")
         for number in range(2):

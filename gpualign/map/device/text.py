@@ -78,8 +78,7 @@ class TextBatch:
         block = allocate(nbytes + usual)
         if block is None:
             block = np.empty(nbytes, np.uint8)
-        for name, array in present.items():
-            np.copyto(block[offsets[name] : offsets[name] + array.nbytes], array.view(np.uint8))
+        _native.copy_arrays(block, [(offsets[name], array) for name, array in present.items()])
         return cls(found, bam, deflate, block, offsets, nbytes, usual)
 
     @property

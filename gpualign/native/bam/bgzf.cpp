@@ -139,16 +139,20 @@ void release_file(int file, uint64_t offset, uint64_t bytes) {
 // (bytes of the complete blocks at the beginning, whether what follows is not a block)
 auto whole_blocks(Input<uint8_t> data) {
     const uint8_t *begin = data.data(), *at = begin, *end = begin + data.size();
-    const auto is_block = [&] {
-        return std::memcmp(at, bgzf::kBegin, 4) == 0 && std::memcmp(at + 10, bgzf::kBegin + 10, 6) == 0;
-    };
-    while (size_t(end - at) >= bgzf::kHeader && is_block()) {
-        uint16_t last;
-        std::memcpy(&last, at + sizeof bgzf::kBegin, sizeof last);
-        if (size_t(last) + 1 > size_t(end - at)) return tuple_of(at - begin, false);
-        at += size_t(last) + 1;
+    bool is_cut = false;
+    {
+        nb::gil_scoped_release release;  // the headers of a large group are far from each other in memory
+        const auto is_block = [&] {
+            return std::memcmp(at, bgzf::kBegin, 4) == 0 && std::memcmp(at + 10, bgzf::kBegin + 10, 6) == 0;
+        };
+        while (size_t(end - at) >= bgzf::kHeader && is_block()) {
+            uint16_t last;
+            std::memcpy(&last, at + sizeof bgzf::kBegin, sizeof last);
+            if ((is_cut = size_t(last) + 1 > size_t(end - at))) break;
+            at += size_t(last) + 1;
+        }
     }
-    return tuple_of(at - begin, size_t(end - at) >= bgzf::kHeader);
+    return tuple_of(at - begin, !is_cut && size_t(end - at) >= bgzf::kHeader);
 }
 
 // End of each complete block, in the file in which the first one begins at `begin`.

@@ -35,7 +35,7 @@ private:
 using CudaHandle = void*;       // of a context, a stream, an event, a module or a function
 using DeviceAddress = uint64_t;
 
-constexpr int kCudaNotReady = 600;
+constexpr int kCudaOutOfMemory = 2, kCudaNotReady = 600;
 constexpr int kHostThreadsSleep = 4;  // CU_CTX_SCHED_BLOCKING_SYNC: who waits for the device uses no processor time
 constexpr int kPinnedForAllContexts = 1;  // CU_MEMHOSTALLOC_PORTABLE, CU_MEMHOSTREGISTER_PORTABLE
 
@@ -49,6 +49,8 @@ struct CudaDriver {
     int (*retain_primary)(CudaHandle*, int);
     int (*current_context)(CudaHandle*);
     int (*set_current_context)(CudaHandle);
+    int (*allocate)(DeviceAddress*, size_t);
+    int (*free)(DeviceAddress);
     int (*host_alloc)(void**, size_t, unsigned);
     int (*host_free)(void*);
     int (*host_register)(void*, size_t, unsigned);
@@ -86,6 +88,8 @@ struct CudaDriver {
         library.find(retain_primary, "cuDevicePrimaryCtxRetain");
         library.find(current_context, "cuCtxGetCurrent");
         library.find(set_current_context, "cuCtxSetCurrent");
+        library.find(allocate, "cuMemAlloc_v2");
+        library.find(free, "cuMemFree_v2");
         library.find(host_alloc, "cuMemHostAlloc");
         library.find(host_free, "cuMemFreeHost");
         library.find(host_register, "cuMemHostRegister_v2");

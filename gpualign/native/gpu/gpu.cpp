@@ -8,6 +8,9 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <cstring>
+#include <deque>
+
 #include "bindings.hpp"
 #include "gpu/ahead.hpp"
 #include "gpu/nvcomp.hpp"
@@ -63,6 +66,12 @@ CudaStream::Shape shape(const std::tuple<unsigned, unsigned, unsigned>& of) {
     return {std::get<0>(of), std::get<1>(of), std::get<2>(of)};
 }
 
+// Memory on a device, of the current context. It stays until it is freed, or the context goes.
+struct Memory {
+    std::shared_ptr<const CudaDriver> driver;
+    Address address;
+};
+
 // A stream, and what must stay until it has done its work.
 struct Stream : CudaStream {
     using CudaStream::CudaStream;
@@ -78,9 +87,22 @@ void bind_driver(nb::module_& m) {
         .def(
             "load",
             [](std::shared_ptr<const CudaDriver> driver, const nb::bytes& code) {
-                return CudaModule(std::move(driver), code.data());
+                const void* const image = code.data();
+                const Release release;
+                return CudaModule(std::move(driver), image);
             },
             nb::arg("code"), "A cubin or fat binary, loaded in the current context.")
+        .def(
+            "allocate",
+            [](std::shared_ptr<const CudaDriver> driver, size_t size) {
+                Address address;
+                const int error = driver->allocate(&address, size);
+                if (error == kCudaOutOfMemory) throw std::bad_alloc();
+                driver->check(error, "allocating memory");
+                return Memory{std::move(driver), address};
+            },
+            nb::arg("size"), nb::call_guard<Release>(),
+            "Memory of the current context. Raises MemoryError where there is none.")
         .def(
             "pinned_memory",
             [](std::shared_ptr<const CudaDriver> driver) {
@@ -96,9 +118,18 @@ void bind_driver(nb::module_& m) {
         .def(
             "event", [](const CudaDriver& driver) { return CudaEvent(driver); },
             "An event of the current context, which no stream has recorded yet.");
-    nb::class_<CudaModule>(m, "CudaModule").def("get_function", &CudaModule::function, nb::arg("name"));
+    nb::class_<CudaModule>(m, "CudaModule")
+        .def("get_function", &CudaModule::function, nb::arg("name"), nb::call_guard<Release>());
+    nb::class_<Memory>(m, "CudaMemory")
+        .def("__int__", [](const Memory& memory) { return memory.address; })
+        .def("__index__", [](const Memory& memory) { return memory.address; })
+        .def(
+            "free",
+            [](const Memory& memory) { memory.driver->check(memory.driver->free(memory.address), "freeing memory"); },
+            nb::call_guard<Release>());
     nb::class_<CudaFunction>(m, "CudaFunction")
-        .def("set_attribute", &CudaFunction::set_attribute, nb::arg("which"), nb::arg("value"))
+        .def("set_attribute", &CudaFunction::set_attribute, nb::arg("which"), nb::arg("value"),
+            nb::call_guard<Release>())
         .def_prop_ro("num_regs",
             [](const CudaFunction& function) { return function.attribute(4); });  // CU_FUNC_ATTRIBUTE_NUM_REGS
 }
@@ -196,7 +227,21 @@ void bind_stream(nb::module_& m) {
         .def("close", [](Stream& stream) { stream.close(), stream.held.clear(); });
 }
 
+void copy_arrays(nb::object to, const std::vector<std::pair<size_t, nb::object>>& arrays) {
+    const Bytes block(to, PyBUF_WRITABLE);
+    std::deque<Bytes> parts;
+    for (const auto& [offset, array] : arrays) {
+        const Bytes& part = parts.emplace_back(array, PyBUF_SIMPLE);
+        if (offset + part.size() > block.size()) throw std::out_of_range("an array goes beyond the memory");
+    }
+    const Release release;
+    for (size_t i = 0; i < arrays.size(); i++)
+        if (parts[i].size()) std::memcpy(block.begin() + arrays[i].first, parts[i].begin(), parts[i].size());
+}
+
 void bind_memory(nb::module_& m) {
+    m.def("copy_arrays", &copy_arrays, nb::arg("to"), nb::arg("arrays"),
+        "Copy arrays to their offsets in `to`; all of them without the GIL.");
     nb::class_<PinnedMemory>(m, "PinnedMemory", "Pinned host memory of one device, for all threads.")
         .def(
             "lock",

@@ -139,12 +139,12 @@ public:
 
     // The time when all of what was written down before is done will be known.
     void mark() {
-        if (marks_ == events_.size()) {
-            CudaHandle event;
-            driver_->check(driver_->event_create(&event, kDefault), "making an event");
-            events_.push_back(event);
-        }
-        then("recording an event", [this, event = events_[marks_++]] { return driver_->event_record(event, handle_); });
+        then("recording an event", [this, number = marks_++] {
+            if (number >= events_.size()) events_.resize(number + 1);
+            CudaHandle& event = events_[number];
+            const int error = event ? 0 : driver_->event_create(&event, kDefault);
+            return error ? error : driver_->event_record(event, handle_);
+        });
         commands_.back().is_mark = true;
     }
 
