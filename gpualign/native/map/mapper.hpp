@@ -36,7 +36,7 @@ public:
     }
 
 private:
-    static constexpr size_t kBlock = 512;  // reads per block, so that lanes fill with similar tasks
+    static constexpr size_t kBlock = 256;  // reads per block, so that lanes fill with similar tasks
 
     void align() {
         alignments_.assign(choices_.size(), Alignment());

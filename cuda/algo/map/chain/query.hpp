@@ -141,17 +141,20 @@ GPUALIGN_HOST_DEVICE int32_t ungapped_extension(const AffineScores& s, int32_t l
 // would without a mismatch are tried; what mismatches cost there takes further bases, as often as need be.
 template <class Window>
 GPUALIGN_HOST_DEVICE bool extends_ungapped(const AffineScores& s, int32_t length, int32_t wanted, Window&& window) {
-    int32_t counted = 0, mismatches = 0;
-    for (int32_t bases = 0; bases <= length;) {
-        for (; counted < bases; counted += kBasesPerWord) {
-            uint64_t differ = window(counted);
-            if (bases - counted < kBasesPerWord) differ &= (uint64_t(1) << 2 * (bases - counted)) - 1;
-            mismatches += int32_t(count_bits(uint32_t(differ)) + count_bits(uint32_t(differ >> 32)));
+    int32_t bases = (wanted + s.match - 1) / s.match, before = 0;  // mismatches of the windows before
+    for (int32_t from = 0; bases <= length; from += kBasesPerWord) {
+        const uint64_t differ = window(from);
+        const auto mismatches = [&](uint64_t some) {
+            return before + int32_t(count_bits(uint32_t(some)) + count_bits(uint32_t(some >> 32)));
+        };
+        const auto needed = [&](int32_t n) { return (wanted + n * (s.match + s.mismatch) + s.match - 1) / s.match; };
+        while (bases <= min(length, from + kBasesPerWord)) {
+            const int32_t more = needed(mismatches(differ & ~uint64_t(0) >> 2 * (from + kBasesPerWord - bases)));
+            if (more <= bases) return true;
+            bases = more;
         }
-        const int32_t needed = (wanted + mismatches * (s.match + s.mismatch) + s.match - 1) / s.match;
-        if (needed <= bases) return true;
-        counted = bases;
-        bases = needed;
+        before = mismatches(differ);
+        bases = max(bases, needed(before));
     }
     return false;
 }
