@@ -20,9 +20,9 @@ import numpy as np
 from harness import record
 
 from gpualign import _native
+from gpualign.engine.abi import filled
 from gpualign.engine.cuda import CudaBackend
 from gpualign.engine.gpu import compiler
-from gpualign.engine.gpu.abi import filled
 from gpualign.engine.gpu.buffers import slots_of
 from gpualign.engine.gpu.device import Device, DeviceInfo, list_devices
 from gpualign.sequences.reference import Reference

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpualign.engine.gpu.abi import filled
+from gpualign.engine.abi import filled
 from gpualign.io.record_sorter import RecordBatch
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.offsets import join_offsets

@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 
 from gpualign import _native
-from gpualign.engine.gpu.abi import filled
+from gpualign.engine.abi import filled
 from gpualign.map.pairs import ORIENTATIONS, PairModel
 from gpualign.map.params import Chaining, MapParams, Scoring
 

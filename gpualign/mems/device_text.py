@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpualign.engine.gpu.abi import changed, filled
+from gpualign.engine.abi import changed, filled
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.device import Device
 from gpualign.engine.gpu.device_arrays import DeviceArrays

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gpualign.engine.gpu.abi import struct
+from gpualign.engine.abi import struct
 from gpualign.engine.gpu.buffers import Slot
 
 #: whose ``total`` a scan fills in

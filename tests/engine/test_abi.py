@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gpualign import _native
-from gpualign.engine.gpu.abi import changed, filled, struct
+from gpualign.engine.abi import changed, filled, struct
 
 
 @pytest.mark.parametrize("name", list(_native.abi_structs()))

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign.engine.gpu.abi import changed, struct
+from gpualign.engine.abi import changed, struct
 from gpualign.engine.gpu.device_arrays import Computed
 from gpualign.index.minimizers import MinimizerIndex
 from gpualign.map.alignments import Alignments
@@ -16,7 +16,7 @@ from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.chains import COUNTERS, ArenaSizes, chain_batch_of, chain_launch, used_items
 from gpualign.map.device.kernel import Workspace, batch_of, edit_limits
 from gpualign.map.device.slow_path import SlowPath, all_templates
-from gpualign.map.device.target import index_arrays, is_packed, padded_mask, target_of
+from gpualign.map.device.target import index_arrays, is_packed, target_of
 from gpualign.map.device.text import TextBatch, text_arrays, text_target
 from gpualign.map.meth import conversions_of
 from gpualign.map.pairs import PairModel
@@ -27,13 +27,18 @@ from gpualign.sequences.reference import Reference
 from tests.helpers import native
 
 
+def _padded_mask(reference: Reference) -> NDArray[np.uint32]:
+    """The ACGT mask, padded with the words that kernels read beyond it."""
+    return np.append(reference.acgt_mask(), np.zeros(2, np.uint32))
+
+
 def host_target(index: MinimizerIndex) -> tuple[np.void, tuple[NDArray[Any], ...]]:
     """``MapTarget`` in host memory, and the arrays that must outlive it."""
     reference, of_index = index.reference, index_arrays(index, is_packed(index, 0))
     held = [
         array.whole() if isinstance(array, Computed) else np.ascontiguousarray(array) for array in of_index.values()
     ]
-    text = (reference.words, padded_mask(reference), reference.contig_offsets)
+    text = (reference.words, _padded_mask(reference), reference.contig_offsets)
     return target_of(index, dict(zip(of_index, _addresses(*held), strict=True)), *_addresses(*text)), (*held, *text)
 
 
@@ -121,7 +126,7 @@ def map_chains_scalar(index: MinimizerIndex, item: MapBatch, params: MapParams) 
 
 def text_in_scalar_code(reference: Reference, item: TextBatch) -> tuple[bytes, int]:
     """What the kernels write, and the number of records."""
-    arrays = (reference.words, padded_mask(reference), *text_arrays(reference))
+    arrays = (reference.words, _padded_mask(reference), *text_arrays(reference))
     held = tuple(np.ascontiguousarray(array) for array in arrays)
     reads = len(item.found)
     edits, sizes = np.zeros(len(item.found.alignments.flag), np.int32), np.zeros(reads + 1, np.uint64)

@@ -15,9 +15,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gpualign.engine.abi import struct
 from gpualign.engine.gpu import compiler, compression
 from gpualign.engine.gpu import device as device_module
-from gpualign.engine.gpu.abi import struct
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.map import tuning
 from gpualign.map.alignments import Found, Written

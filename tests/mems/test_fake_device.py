@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpualign.engine.gpu.abi import struct
+from gpualign.engine.abi import struct
 from gpualign.io.references import read_reference
 from gpualign.mems import device as mems
 from gpualign.mems import loop

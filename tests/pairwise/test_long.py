@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpualign.engine.gpu.abi import filled
+from gpualign.engine.abi import filled
 from gpualign.engine.gpu.device import DeviceMemoryExceeded
 from gpualign.pairwise.cpu import PairProblem
 from gpualign.pairwise.device import long, plan, tasks

@@ -10,7 +10,7 @@ import numpy as np
 from gpualign.distances.device.tiles import MatrixKernel, Task, symbols_on
 from gpualign.distances.scores import Scores
 from gpualign.distances.symbols import SymbolSet
-from gpualign.engine.gpu.abi import filled
+from gpualign.engine.abi import filled
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.device import Device
 from gpualign.engine.gpu.device_arrays import DeviceArrays

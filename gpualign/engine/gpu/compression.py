@@ -74,10 +74,12 @@ class DeviceCodec(BgzfCodec):
         :class:`Stage`.
         """
         before = self._pool, self._is_alone, self._inflating, self._deflating
-        beside = tuning.INFLATED_NEXT_TO_SORTING if sorts else tuning.INFLATED_NEXT_TO_THREADS
-        if not self._spare:
-            beside = tuning.INFLATED_NEXT_TO_BATCHES
-        inflated = tuning.INFLATED_ALONE if alone else beside
+        if alone:
+            inflated = tuning.INFLATED_ALONE
+        elif not self._spare:
+            inflated = tuning.INFLATED_NEXT_TO_BATCHES
+        else:
+            inflated = tuning.INFLATED_NEXT_TO_SORTING if sorts else tuning.INFLATED_NEXT_TO_THREADS
         self._pool, self._is_alone = pool if load_nvcomp() is not None else None, alone
         self._inflating = PrioritySemaphore(inflated * len(self._devices))
         self._deflating = PrioritySemaphore(self.waiting)

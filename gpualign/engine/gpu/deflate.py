@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign._native import Nvcomp
 from gpualign.engine import tuning
-from gpualign.engine.gpu.abi import filled
+from gpualign.engine.abi import filled
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.device import Device
 from gpualign.streaming.pinned import Allocate

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign.engine.gpu.abi import filled
+from gpualign.engine.abi import filled
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.device import EVICTABLE, Device
 from gpualign.engine.gpu.pinned_pool import is_pinned

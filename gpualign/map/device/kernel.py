@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign.engine.gpu.abi import changed, filled
+from gpualign.engine.abi import changed, filled
 from gpualign.engine.gpu.buffers import Slot, scratch_of
 from gpualign.engine.gpu.device import Device
 from gpualign.engine.gpu.device_arrays import DeviceArrays

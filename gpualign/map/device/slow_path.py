@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign.engine.gpu.abi import changed, filled, struct
+from gpualign.engine.abi import changed, filled, struct
 from gpualign.index.minimizers import MinimizerIndex
 from gpualign.map import tuning
 from gpualign.map.device.batch import MapBatch

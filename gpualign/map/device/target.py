@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign.engine.gpu.abi import filled
+from gpualign.engine.abi import filled
 from gpualign.engine.gpu.device import Device
 from gpualign.engine.gpu.device_arrays import Computed, DeviceArrays, DeviceText
 from gpualign.engine.tuning import RESIDENT_SHARE
@@ -33,11 +33,6 @@ def target_of(index: MinimizerIndex, arrays: Mapping[str, int], text: int, mask:
         contig_offsets=contig_offsets,
         contigs=len(index.reference.contig_offsets) - 1,
     )
-
-
-def padded_mask(reference: Reference) -> NDArray[np.uint32]:
-    """The ACGT mask, padded with the words that kernels read beyond it."""
-    return np.append(reference.acgt_mask(), np.zeros(2, np.uint32))
 
 
 def resident_text(device: Device, reference: Reference) -> DeviceText:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign._native import NvcompError
-from gpualign.engine.gpu.abi import filled, struct
+from gpualign.engine.abi import filled, struct
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.deflate import Deflater
 from gpualign.engine.gpu.device import Device, DeviceMemoryExceeded

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
+from gpualign.engine.abi import struct
 from gpualign.engine.gpu import compiler
-from gpualign.engine.gpu.abi import struct
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.device import Device, DeviceMemoryExceeded
 from gpualign.engine.gpu.runner import Halves

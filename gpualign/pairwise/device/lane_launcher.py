@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from gpualign.engine.gpu.abi import filled
+from gpualign.engine.abi import filled
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.pairwise.device import query_lanes, tasks
 from gpualign.pairwise.device.launch import PairwiseLauncher

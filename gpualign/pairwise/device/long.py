@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpualign.engine.gpu.abi import filled, struct
+from gpualign.engine.abi import filled, struct
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.device import DeviceMemoryExceeded
 from gpualign.pairwise.device import plan, tasks

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gpualign.engine.gpu.abi import struct
+from gpualign.engine.abi import struct
 from gpualign.pairwise.device.plan import SAMPLE
 from gpualign.sequences.matrices import Scoring
 from gpualign.sequences.offsets import cut_by_size, offsets_of, positions_of

@@ -1,4 +1,4 @@
-"""Structs shared with a device: declared once, in ``cuda/abi``, and mirrored here as NumPy types."""
+"""Structs that go to kernels and to native code: declared once, in ``cuda/abi``, and mirrored here as NumPy types."""
 
 from __future__ import annotations
 
