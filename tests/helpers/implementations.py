@@ -27,8 +27,10 @@ LEVELS = _native.available_levels()
 def native_level(level: str) -> Iterator[None]:
     """``gpualign._native`` is the build for ``level``. Objects of one build are strangers to another."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_native, "_module", import_module(f"gpualign._native.{level}"))
-        patch.setattr(_native, "isa", level)
+        module = import_module(f"gpualign._native.{level}")
+        for name, value in {"_module": module, **vars(module)}.items():
+            if not name.startswith("__"):
+                patch.setattr(_native, name, value)
         yield
 
 
