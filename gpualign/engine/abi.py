@@ -54,7 +54,9 @@ def _writer(layout: np.dtype[np.void]) -> _native.StructWriter:
     for name, (kind, at, *_) in (layout.fields or {}).items():
         base, shape = kind.subdtype or (kind, ())
         code = "array" if shape and base.kind != "V" else base.kind
-        fields.append((name, at, kind.itemsize, code, _writer(base) if base.kind == "V" and not shape else None))
+        # not from the cache, which another build of the native code may have filled
+        nested = _writer.__wrapped__(base) if base.kind == "V" and not shape else None
+        fields.append((name, at, kind.itemsize, code, nested))
     return _native.StructWriter(fields)
 
 
