@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import click
 
+from gpualign.options import debug_option
+
 
 @click.command("devices")
 @click.option(
     "--check", is_flag=True, help="Compile all kernels, run each on every GPU and compare the results with the CPU's."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option("--debug", is_flag=True, help="Show a Python traceback on errors.")
+@debug_option
 def command(check: bool, as_json: bool, debug: bool) -> None:
     """Show the GPUs, the driver, PyCUDA, nvcc and the kernel cache.
 

@@ -11,7 +11,7 @@ import click
 
 from gpualign.map.inputs import MapFiles, RecordOptions, TagOptions
 from gpualign.map.params import ALL_LOCI, MapParams, Scoring
-from gpualign.options import default_of, option_of, together
+from gpualign.options import debug_option, default_of, option_of, together
 from gpualign.params import RunOptions
 from gpualign.report import print_line
 
@@ -152,7 +152,7 @@ _output = together(
 )
 @click.option("--json", metavar="FILE", help="Write a run report as JSON.")
 @click.option("--report", "report_page", metavar="FILE.html", help="Write the run report as an HTML page.")
-@click.option("--debug", is_flag=True, help="Show a Python traceback on errors.")
+@debug_option
 @_hidden
 def command(**values: Any) -> None:
     """Map reads or pairs with the options of bwa mem 0.7.17 and later, and write SAM as bwa's users expect it.

@@ -28,7 +28,6 @@ template <class T> using Output = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
 
 // Types that the stub shows. Elements of a tuple keep theirs.
 using Arrays = nb::typed<nb::tuple, nb::any, nb::ellipsis>;
-using Settings = nb::typed<nb::dict, nb::str, nb::any>;
 template <class... T> nb::typed<nb::tuple, std::decay_t<T>...> tuple_of(T&&... values) {
     return nb::make_tuple(std::forward<T>(values)...);
 }

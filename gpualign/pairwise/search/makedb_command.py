@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import click
 
+from gpualign.options import debug_option, quiet_option
+
 
 @click.command("makedb", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.argument("sequences", metavar="SEQUENCES")
 @click.option("-o", "--output", metavar="FILE.gpdb", required=True, help="Where to save the database.")
-@click.option("-q", "--quiet", is_flag=True, help="Print no summary and no warnings.")
+@quiet_option
 @click.option("--json", metavar="FILE", help="Write a run report as JSON.")
-@click.option("--debug", is_flag=True, help="Show a Python traceback on errors.")
+@debug_option
 def command(sequences: str, output: str, quiet: bool, json: str | None, debug: bool) -> None:
     """Prepare a database for `pairwise --top`, which is read faster than FASTA.
 
