@@ -24,6 +24,9 @@ GPUALIGN_HD uint64_t make_candidate(uint32_t seed_hits, int64_t diagonal, bool r
 GPUALIGN_HD uint32_t candidate_seed_hits(uint64_t candidate) {
     return kMaxSeedHits - uint32_t(candidate >> (34 + kWindowBits));
 }
+GPUALIGN_HD uint64_t without_seed_hits(uint64_t candidate) {
+    return candidate | uint64_t(kMaxSeedHits) << (34 + kWindowBits);
+}
 GPUALIGN_HD int64_t candidate_diagonal(uint64_t candidate) {
     return int64_t(candidate >> (kWindowBits + 1) & ((uint64_t(1) << 33) - 1)) - kCandidateBias;
 }
@@ -168,6 +171,11 @@ struct WindowCandidates {
     GPUALIGN_HD uint32_t keep(const Group& group, uint32_t count, Wanted&& wanted) const {
         return keep_keys(
             group, list, count, [&](uint64_t candidate) { return wanted(candidate_seed_hits(candidate)); });
+    }
+    // Sets the seed hits of the first ones to 0.
+    template <class Group> GPUALIGN_HD void forget_seed_hits(const Group& group, uint32_t count) const {
+        for (uint32_t i = group.lane(); i < count; i += Group::kLanes) list[i] = without_seed_hits(list[i]);
+        group.sync();
     }
     // Moves the first ones in tie_break_order to the front.
     template <class Group>

@@ -6,18 +6,20 @@
 
 namespace gpualign {
 
-// `Reads` has for_each(visit(r)) and loci(r), best first. look_up(r) finds the read's seeds. add_candidates(r, depth)
-// and add_variants(r, keeps its loci) add the windows of candidates; search() replaces the loci of these reads.
+// `Reads` has for_each(visit(r)), loci(r), best first, and failed(r), the maximum seed hits of a candidate beyond the
+// limit. look_up(r) finds the read's seeds. add_candidates(r, depth, part of the hits of a seed) and add_variants(r,
+// keeps its loci) add the windows of candidates; search() replaces the loci of these reads.
 template <class Reads> GPUALIGN_HOST_DEVICE void find_end_to_end(const MapRules& rules, bool full, Reads& reads) {
     reads.for_each([&](auto r) {
         reads.look_up(r);
-        reads.add_candidates(r, 1);
+        reads.add_candidates(r, 1, false);
     });
     reads.search();
     if (full) return;
     // more hits of reads in repeats whose best locus is uncertain
     reads.for_each([&](auto r) {
-        if (wants_more_hits(reads.loci(r))) reads.add_candidates(r, kDepth);
+        if (wants_more_hits(reads.loci(r)))
+            reads.add_candidates(r, kDepth, wants_part_of_hits(reads.loci(r), reads.failed(r)));
     });
     reads.search();
     // one-substitution variants of short reads that may lie where none of their seeds does

@@ -150,15 +150,16 @@ struct SeedHits {
 };
 
 // Finds the candidates of a read, or of its one-substitution variants, with `depth` times the usual limits on hits and
-// candidates; returns their number, 0 if the workspace is too small.
+// candidates, and `part` of the hits of a seed as in follow_seeds; returns their number, 0 if the workspace is too
+// small.
 template <class Group, class Memory>
 GPUALIGN_HD uint32_t candidates_at(const Group& group, const MapRead& read, const MapTarget& target,
     const MapRules& rules, const MapWorkspace& workspace, Memory& shared, uint32_t* counter, uint32_t seeds,
-    uint32_t total, int32_t depth, bool of_variants, SeedHits& hits, FoundRead& found) {
+    uint32_t total, int32_t depth, bool part, bool of_variants, SeedHits& hits, FoundRead& found) {
     const uint32_t maximum = limit_at(rules.max_hits, depth);
     found.hits_truncated = total > maximum;
     found.loci = 0;
-    const uint32_t chosen = choose_seeds(group, seeds, maximum, found.hits_truncated, shared, hits.count);
+    const uint32_t chosen = choose_seeds(group, seeds, maximum, part, found.hits_truncated, shared, hits.count);
     hits.list = power_of_two(hits.count) <= Memory::kFewHits ? shared.hits : workspace.hits;
     const uint32_t max_candidates = candidate_limit(rules.max_candidates, depth, of_variants);
     const bool many = Memory::kFewHits == 0 && hits.count > kMaxWindows;  // the windows may not suffice
@@ -167,10 +168,17 @@ GPUALIGN_HD uint32_t candidates_at(const Group& group, const MapRead& read, cons
     if (found.too_many) return 0;
     expand_hits(group, read, target, rules.k, chosen, hits.count, shared, hits.list);
     sort_keys(group, hits.list, hits.count);
+    const WindowCandidates candidates{workspace.candidates};
+    uint32_t count = 0;
     if constexpr (Memory::kFewHits == 0)
-        if (many) return choose_of_many(group, read, target, workspace, counter, hits.list, hits.count, max_candidates);
-    const uint32_t candidates = find_candidates(group, read, target, workspace, counter, hits.list, hits.count);
-    return choose_candidates(group, WindowCandidates{workspace.candidates}, read.tie_break, candidates, max_candidates);
+        if (many)
+            count = choose_of_many(group, read, target, workspace, counter, hits.list, hits.count, max_candidates);
+    if (!many) {
+        count = find_candidates(group, read, target, workspace, counter, hits.list, hits.count);
+        count = choose_candidates(group, candidates, read.tie_break, count, max_candidates);
+    }
+    if (part && found.hits_truncated) candidates.forget_seed_hits(group, count);
+    return count;
 }
 
 // View of the loci found so far.
@@ -182,11 +190,11 @@ GPUALIGN_HD PackedLoci packed_loci(
 // Finds candidates of a read and their loci.
 template <int Words, class Group>
 GPUALIGN_HD void find_loci_at(const Group& group, const MapRead& read, const MapTarget& target, const MapRules& rules,
-    const MapWorkspace& workspace, MapShared<Words>& shared, uint32_t seeds, uint32_t total, int32_t depth,
+    const MapWorkspace& workspace, MapShared<Words>& shared, uint32_t seeds, uint32_t total, int32_t depth, bool part,
     uint64_t* loci, FoundRead& found) {
     SeedHits hits;
     const uint32_t candidates = candidates_at(
-        group, read, target, rules, workspace, shared, &shared.counter, seeds, total, depth, false, hits, found);
+        group, read, target, rules, workspace, shared, &shared.counter, seeds, total, depth, part, false, hits, found);
     if (found.too_many) return;
     ReachedLocus near;
     if (candidates == 1 && !found.hits_truncated &&
@@ -214,10 +222,12 @@ GPUALIGN_HD FoundRead find_loci(const Group& group, const MapRead& read, const M
     found.any_hits = seeds > 0;
     if (!found.any_hits) return found;
     const uint32_t total = count_hits(group, shared.seeds.count, seeds);
+    bool part = false;
     for (int32_t depth = 1;; depth = kDepth) {
-        find_loci_at(group, read, target, rules, workspace, shared, seeds, total, depth, loci, found);
-        if (depth == kDepth || found.too_many || !wants_more_hits(packed_loci(target, rules, read, loci, found)))
-            return found;
+        find_loci_at(group, read, target, rules, workspace, shared, seeds, total, depth, part, loci, found);
+        const PackedLoci so_far = packed_loci(target, rules, read, loci, found);
+        if (depth == kDepth || found.too_many || !wants_more_hits(so_far)) return found;
+        part = wants_part_of_hits(so_far, int32_t(found.failed));
     }
 }
 

@@ -71,6 +71,14 @@ template <class Loci> GPUALIGN_HD bool wants_more_hits(const Loci& loci) {
     return loci.count > 1 && loci.distance(1) - loci.distance(0) < kClearLead;
 }
 
+// Whether such a read also follows a part of the hits of its first seed that exceeds the limit. An error in a tandem
+// repeat makes k-mers that may be elsewhere by chance; these are rarer than those of the repeat, which would not be
+// followed. The seed hits of a candidate from such a sample are no evidence for it, and count as 0. `failed`: maximum
+// seed hits of a candidate beyond the limit.
+template <class Loci> GPUALIGN_HD bool wants_part_of_hits(const Loci& loci, int32_t failed) {
+    return loci.count == 0 && failed < kManySeedHits;
+}
+
 // Whether the best of several candidates has so many edits that an alignment with a long gap may be better.
 template <class Loci>
 GPUALIGN_HD bool near_hits_matter(const AffineScores& scores, const Loci& loci, uint32_t candidates) {

@@ -205,10 +205,11 @@ GPUALIGN_HD uint32_t hits_to_follow(uint32_t rank, uint32_t count, uint32_t maxi
 }
 
 // Returns the number of seeds that are followed and, in `hits`, of their hits. count_of(rank) is a seed's number of
-// hits; place(rank, start) receives the number followed before it.
+// hits; place(rank, start) receives the number followed before it. With `part`, the seed that exceeds the maximum is
+// followed up to it.
 template <class Group, class CountOf, class Place>
-GPUALIGN_HD uint32_t follow_seeds(
-    const Group& group, uint32_t seeds, uint32_t maximum, uint32_t& hits, CountOf&& count_of, Place&& place) {
+GPUALIGN_HD uint32_t follow_seeds(const Group& group, uint32_t seeds, uint32_t maximum, bool part, uint32_t& hits,
+    CountOf&& count_of, Place&& place) {
     hits = 0;
     for (uint32_t base = 0; base < seeds; base += Group::kLanes) {
         const uint32_t rank = base + group.lane();
@@ -220,7 +221,9 @@ GPUALIGN_HD uint32_t follow_seeds(
         if (beyond) {
             hits = group.from(start, first_lane(beyond));
             group.sync();
-            return base + first_lane(beyond);
+            part = part && hits < maximum;
+            if (part) hits = maximum;
+            return base + first_lane(beyond) + part;
         }
         hits += total;
     }
@@ -234,10 +237,10 @@ GPUALIGN_HD uint32_t first_followed(uint32_t tie_break, uint32_t count, uint32_t
 }
 
 // Orders seeds from the rarest to the most frequent if hits must be left out; sets seed_order and seeds.start, the
-// number of hits before each. Returns the number of seeds to follow and, in `hits`, of their hits.
+// number of hits before each. Returns the number of seeds to follow and, in `hits`, of their hits; `part` as above.
 template <class Group, class Memory>
-GPUALIGN_HD uint32_t choose_seeds(
-    const Group& group, uint32_t seeds, uint32_t maximum, bool hits_truncated, Memory& shared, uint32_t& hits) {
+GPUALIGN_HD uint32_t choose_seeds(const Group& group, uint32_t seeds, uint32_t maximum, bool part, bool hits_truncated,
+    Memory& shared, uint32_t& hits) {
     using Number = typename Memory::SeedNumber;
     const uint32_t* counts = shared.seeds.count;
     for (uint32_t s = group.lane(); s < seeds; s += Group::kLanes) {
@@ -250,7 +253,7 @@ GPUALIGN_HD uint32_t choose_seeds(
     }
     group.sync();
     return follow_seeds(
-        group, seeds, maximum, hits, [&](uint32_t r) { return counts[shared.seed_order[r]]; },
+        group, seeds, maximum, part, hits, [&](uint32_t r) { return counts[shared.seed_order[r]]; },
         [&](uint32_t r, uint32_t start) { shared.seeds.start[r] = start; });
 }
 
@@ -261,15 +264,17 @@ GPUALIGN_HD uint64_t hit_of(uint64_t entry, int32_t position, bool kmer_reverse,
     return make_hit(reverse, int64_t(entry_position(entry)) - at, at);
 }
 
-// Writes the chosen seeds' hits, unsorted.
+// Writes the chosen seeds' hits, unsorted. Only of the last seed some may be left out.
 template <class Group, class Memory>
 GPUALIGN_HD void expand_hits(const Group& group, const MapRead& read, const MapTarget& target, int k, uint32_t chosen,
     uint32_t count, const Memory& shared, uint64_t* hits) {
-    const uint32_t skipped =
-        chosen == 1 ? first_followed(read.tie_break, shared.seeds.count[shared.seed_order[0]], count) : 0;
+    const uint32_t skipped = chosen ? first_followed(read.tie_break, shared.seeds.count[shared.seed_order[chosen - 1]],
+                                          count - shared.seeds.start[chosen - 1])
+                                    : 0;
     for (uint32_t h = group.lane(); h < count; h += Group::kLanes) {
         const uint32_t i = last_at_most(shared.seeds.start, chosen, h), seed = shared.seed_order[i];
-        const uint64_t entry = target.index.entry(shared.seeds.first[seed] + skipped + (h - shared.seeds.start[i]));
+        const uint32_t first = shared.seeds.first[seed] + (i + 1 == chosen ? skipped : 0);
+        const uint64_t entry = target.index.entry(first + (h - shared.seeds.start[i]));
         const uint32_t at_read = shared.seed_at[seed];
         hits[h] = hit_of(entry, int32_t(at_read >> 1), at_read & 1, read.length, k);
     }

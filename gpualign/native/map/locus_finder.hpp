@@ -31,7 +31,7 @@ public:
         if (mates && !params_.seeding.full) clip_at_inserts();
         load_seeds();
         mate_numbers_ = mates ? mates + from : nullptr;
-        found_ = &all_;
+        sought_ = &all_;
         find_end_to_end(params_.rules, params_.seeding.full, *this);
         if (!clipped_.empty()) find_unclipped();
         if (params_.rules.local) local_finder_.run();
@@ -47,24 +47,25 @@ public:
 
     // Reads for find_end_to_end.
     template <class Visit> void for_each(Visit&& visit) const {
-        for (const size_t r : *found_)
+        for (const size_t r : *sought_)
             if (!params_.is_long(block_.read(r).length)) visit(r);
     }
     bool paired(size_t r) const { return mate_numbers_ && mate_numbers_[r]; }
+    int32_t failed(size_t r) const { return block_.read(r).failed; }
     uint32_t candidates(size_t r) const { return block_.read(r).candidates; }
     void look_up(size_t r) {
         const uint32_t seeds = block_.read(r).seeds;
         if (seeds < block_.size()) seeder_.find(seeds);
         block_.read(r).any_hits = seeder_.any_hits(seeds);
     }
-    void add_candidates(size_t r, int32_t depth) {
+    void add_candidates(size_t r, int32_t depth, bool part) {
         block_.loci(r).clear();
         if (params_.seeding.full) add_every_candidate(r);
-        else add_candidates(r, block_.read(r).seeds, depth);
+        else add_candidates(r, block_.read(r).seeds, depth, part);
     }
     void add_variants(size_t r, bool keep) {
         if (!keep) block_.loci(r).clear();
-        add_candidates(r, seeder_.look_up_variants(block_.codes(r, false), block_.read(r).length), 1, true);
+        add_candidates(r, seeder_.look_up_variants(block_.codes(r, false), block_.read(r).length), 1, false, true);
     }
     void search() {
         search_.run_and_settle();
@@ -73,7 +74,7 @@ public:
     }
     void count_near_hits(size_t r) {
         Read& read = block_.read(r);
-        read.near_hits = seeder_.max_near_hits(read.seeds, read.length, read.tie_break, read.depth);
+        read.near_hits = seeder_.max_near_hits(read.seeds, read.length, read.tie_break, read.depth, read.part_of_hits);
     }
 
 private:
@@ -123,9 +124,9 @@ private:
         return differ;
     }
 
-    // Finds the loci of whole mates again that no adapter ends.
+    // Takes back the clips of mates that no adapter ends, and finds the loci of these mates again.
     void find_unclipped() {
-        whole_.clear();
+        unclipped_.clear();
         for (const size_t r : clipped_) {
             Read& read = block_.read(r);
             if (is_clipped_at_insert(OneLane(), params_.rules, block_.view(r), read, packed(r), text_)) continue;
@@ -134,13 +135,13 @@ private:
             read.failed = read.near_hits = 0;
             read.seeds =
                 uint32_t(seeder_.look_up_part(block_.codes(r, false), read.bases, kmer_strand(read.conversion)));
-            whole_.push_back(r);
+            unclipped_.push_back(r);
         }
-        found_ = &whole_;
+        sought_ = &unclipped_;
         find_end_to_end(params_.rules, params_.seeding.full, *this);
     }
 
-    // A whole read.
+    // All bases of a read, those beyond the insert too.
     ChainQuery packed(size_t r) {
         const int32_t length = block_.read(r).bases;
         words_.assign(size_t(length) / kBasesPerWord + 2, 0);
@@ -155,12 +156,13 @@ private:
     }
 
     // `seeds`: number of the seeder's read whose seeds are used.
-    void add_candidates(size_t r, size_t seeds, int32_t depth, bool of_variants = false) {
+    void add_candidates(size_t r, size_t seeds, int32_t depth, bool part, bool of_variants = false) {
         Read& read = block_.read(r);
         read.hits_truncated =
-            seeder_.candidates(seeds, read.length, read.limit, read.tie_break, depth, of_variants, candidates_);
+            seeder_.candidates(seeds, read.length, read.limit, read.tie_break, depth, part, of_variants, candidates_);
         read.seeds = uint32_t(seeds);
         read.depth = depth;
+        read.part_of_hits = part;
         read.candidates = uint32_t(candidates_.size());
         for (const Candidate& c : candidates_) add_candidate(r, c);
     }
@@ -195,8 +197,8 @@ private:
     std::vector<int32_t> read_lengths_;
     std::vector<KmerStrand> read_strands_;
     const uint8_t* mate_numbers_ = nullptr;
-    const std::vector<size_t>* found_ = nullptr;
-    std::vector<size_t> all_, clipped_, whole_;  // reads: of the block, clipped ones, and those of them taken back
+    const std::vector<size_t>* sought_ = nullptr;  // reads that find_end_to_end visits: all_ or unclipped_
+    std::vector<size_t> all_, clipped_, unclipped_;  // reads: of the block, clipped ones, and those taken back
     std::vector<Candidate> candidates_;
     std::vector<uint64_t> words_;
     std::vector<uint32_t> not_acgt_;  // of a packed read

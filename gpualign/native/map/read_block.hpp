@@ -27,7 +27,8 @@ struct Read {
     bool first_of_pair;
     uint32_t tie_break;     // tie-break hash
     uint32_t seeds;    // number of the seeder's read whose seeds it has
-    int32_t depth;     // factor on the hits followed
+    int32_t depth;         // factor on the limit of the hits followed
+    bool part_of_hits;  // a part of a seed's hits was followed, too
     uint32_t candidates;
     Conversion conversion;  // on the forward strand
 };
@@ -86,7 +87,7 @@ public:
             const int32_t length = int32_t(offsets[from + r + 1] - offsets[from + r]);
             const bool first = mates && mates[from + r] == kFirstMate && r + 1 < n;
             reads_[r] = {2 * size_t(offsets[from + r] - offsets[from]), length, length, 0, 0, false, false, 0, 0, first,
-                read_tie_break(names, bases, from + r), uint32_t(r), 1, 0,
+                read_tie_break(names, bases, from + r), uint32_t(r), 1, false, 0,
                 conversions ? conversions[from + r] : Conversion::none};
             encode_both_strands(text, size_t(length), codes_.data() + reads_[r].at);
             set_length(r, length);

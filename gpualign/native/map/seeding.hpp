@@ -43,6 +43,9 @@ struct CandidateList {
             return !wanted(uint32_t(c.seed_hits));
         }) - list);
     }
+    void forget_seed_hits(const OneLane&, uint32_t count) const {
+        for (uint32_t i = 0; i < count; i++) list[i].seed_hits = 0;
+    }
     void scatter(const OneLane&, uint32_t tie_break, uint32_t count, uint32_t first) const {
         std::nth_element(list, list + first, list + count, [tie_break](const Candidate& a, const Candidate& b) {
             return a.order != b.order ? tie_break_order(a.order, tie_break) < tie_break_order(b.order, tie_break)
@@ -93,11 +96,11 @@ public:
         scanner_.set_strand(strand);
         return look_up([&](auto&& add) { scanner_.scan(codes, length, add); });
     }
-    // Finds the candidates of read r, with `depth` times the usual limits, more for variants; returns whether hits
-    // were left out.
-    bool candidates(size_t r, int32_t length, int32_t limit, uint32_t tie_break, int32_t depth, bool of_variants,
-        std::vector<Candidate>& out) {
-        const bool hits_truncated = collect_hits(r, length, tie_break, depth);
+    // Finds the candidates of read r, with `depth` times the usual limits, more for variants, and `part` of the hits
+    // of a seed as in follow_seeds of algo/map/seeds.hpp; returns whether hits were left out.
+    bool candidates(size_t r, int32_t length, int32_t limit, uint32_t tie_break, int32_t depth, bool part,
+        bool of_variants, std::vector<Candidate>& out) {
+        const bool hits_truncated = collect_hits(r, length, tie_break, depth, part);
         const OneLane lane;
         const auto all = [&] { return CandidateList{out.data()}; };
         uint32_t fewest;
@@ -106,6 +109,7 @@ public:
             add_candidates(list_.sorted(), length, limit, out);
         const uint32_t most = candidate_limit(params_.max_candidates, depth, of_variants);
         out.resize(choose_candidates(lane, all(), tie_break, uint32_t(out.size()), most));
+        if (part && hits_truncated) all().forget_seed_hits(lane, uint32_t(out.size()));
         return hits_truncated;
     }
 
@@ -150,8 +154,8 @@ public:
     }
 
     // Maximum number of hits of read r, followed as for its candidates, within a long gap of each other.
-    int32_t max_near_hits(size_t r, int32_t length, uint32_t tie_break, int32_t depth) {
-        collect_hits(r, length, tie_break, depth);
+    int32_t max_near_hits(size_t r, int32_t length, uint32_t tie_break, int32_t depth, bool part) {
+        collect_hits(r, length, tie_break, depth, part);
         const SeedHits hits = list_.sorted();
         return int32_t(gpualign::max_near_hits(OneLane(), hits.list, hits.count));
     }
@@ -219,7 +223,7 @@ private:
         std::vector<uint32_t> seeds;
     };
 
-    void follow_seeds(size_t r, uint32_t max_hits, FollowedSeeds& out) {
+    void follow_seeds(size_t r, uint32_t max_hits, bool part, FollowedSeeds& out) {
         out.read = r;
         out.max_hits = max_hits;
         out.seeds.clear();
@@ -235,26 +239,28 @@ private:
         std::sort(rank_.begin(), rank_.end());
         uint32_t hits;
         out.seeds.resize(gpualign::follow_seeds(
-            OneLane(), uint32_t(rank_.size()), max_hits, hits,
+            OneLane(), uint32_t(rank_.size()), max_hits, part, hits,
             [&](uint32_t rank) { return count(uint32_t(rank_[rank])); },
             [&](uint32_t rank, uint32_t) { out.seeds[rank] = uint32_t(rank_[rank]); }));
     }
 
     // Returns whether hits were left out.
-    bool collect_hits(size_t r, int32_t length, uint32_t tie_break, int32_t depth) {
+    bool collect_hits(size_t r, int32_t length, uint32_t tie_break, int32_t depth, bool part) {
         const uint32_t max_hits = limit_at(params_.max_hits, depth);
         if (next_.read == r && next_.max_hits == max_hits) std::swap(own_, next_);
-        else follow_seeds(r, max_hits, own_);
+        else follow_seeds(r, max_hits, part, own_);
         if (r + 2 < first_seed_.size() && first_seed_[r + 2] <= found_ &&
             depth == 1) {  // prefetches the next read's hits
-            follow_seeds(r + 1, max_hits, next_);
+            follow_seeds(r + 1, max_hits, false, next_);
             for (const uint32_t s : next_.seeds)
                 for (uint32_t e = 0; e < std::min(count(s), max_hits); e += kEntriesPerLine)
                     __builtin_prefetch(&index_.entries[seeds_[s].first + e]);
         }
         list_.clear();
+        uint32_t left = max_hits;
         for (const uint32_t s : own_.seeds) {
-            const uint32_t followed = std::min(count(s), max_hits);
+            const uint32_t followed = std::min(count(s), left);
+            left -= followed;
             add_hits(seeds_[s], first_followed(tie_break, count(s), followed), followed, length);
         }
         return own_.hits_truncated;

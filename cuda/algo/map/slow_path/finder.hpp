@@ -49,6 +49,7 @@ public:
         if (!of_.mates[mate_].found.too_many) visit(mate_);
     }
     GPUALIGN_HD bool paired(int) const { return of_.count == 2; }
+    GPUALIGN_HD int32_t failed(int mate) const { return int32_t(of_.mates[mate].found.failed); }
     GPUALIGN_HD uint32_t candidates(int) const { return candidates_; }
     GPUALIGN_HD void look_up(int mate) {
         seeds_ = find_seeds(group_, read(mate), target_, rules_, own_.seeds);
@@ -56,12 +57,13 @@ public:
         found.any_hits = seeds_ > 0;
         set(mate, found);
     }
-    GPUALIGN_HD_CALL void add_candidates(int mate, int32_t depth, bool of_variants = false, uint32_t kept = 0) {
+    GPUALIGN_HD_CALL void add_candidates(
+        int mate, int32_t depth, bool part, bool of_variants = false, uint32_t kept = 0) {
         const uint32_t total = count_hits(group_, own_.seeds.seeds.count, seeds_);
         if (launch_.full) return find_every(mate, total);
         FoundRead found = of_.mates[mate].found;
         candidates_ = added_ = candidates_at(group_, read(mate), target_, rules_, own_.workspace, own_.seeds,
-            &of_.mates[first_].windows, seeds_, total, depth, of_variants, hits_, found);
+            &of_.mates[first_].windows, seeds_, total, depth, part, of_variants, hits_, found);
         found.loci = kept;
         // the host repeats the batch with space for so many hits, if it can have them
         if (found.too_many && hits_.count <= launch_.hit_limit && group_.lane() == 0)
@@ -70,7 +72,7 @@ public:
     }
     GPUALIGN_HD void add_variants(int mate, bool keep) {
         seeds_ = find_variant_seeds(group_, read(mate), target_, rules_, own_.seeds);
-        add_candidates(mate, 1, true, keep ? of_.mates[mate].found.loci : 0);
+        add_candidates(mate, 1, false, true, keep ? of_.mates[mate].found.loci : 0);
     }
     GPUALIGN_HD void search() {
         if (added_) search(mate_, 0, added_, read(mate_).limit, nullptr);
