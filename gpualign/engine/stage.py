@@ -17,7 +17,8 @@ Result = TypeVar("Result")
 Self = TypeVar("Self")
 
 
-#: (pinned allocator -> a kernel's item) -> the kernel's result; the calling thread waits for it
+#: ``run(make)`` has a device compute the kernel's item ``make(allocate)``, waits, and returns the kernel's result.
+#: ``make`` is called when the item's turn to be staged has come; ``allocate`` allocates pinned memory for its arrays
 Run = Callable[[Callable[[Allocate], Any]], Any]
 
 

@@ -19,7 +19,7 @@ from gpualign.params import RunOptions
 @quiet_option
 @debug_option
 def command(threads: int | None, quiet: bool, debug: bool, **values: Any) -> None:
-    """Build the minimizer index of a reference and save it for `map` and `mems`.
+    """Build the minimizer index of a reference and save it for `map`, `mems` and `search`.
 
     \b
     Examples:

@@ -138,12 +138,12 @@ def paired_reads(
     batch_bases: int,
     check_names: bool = True,
     threads: int = 1,
-    unparsed: bool = False,
+    as_text: bool = False,
 ) -> Iterator[Reads]:
     """Pair the records of two files by their order; ``threads`` threads parse each file.
 
     Args:
-        unparsed: leave text unparsed that devices or other machines can parse.
+        as_text: yield text that devices can parse as :class:`FastqText`, for them or for other machines.
 
     Raises:
         InputError: the files differ in their number of records.
@@ -152,20 +152,20 @@ def paired_reads(
         source.file.read_ahead(tuning.PAIRS_AHEAD * batch_bases)
     with contextlib.ExitStack() as stack:  # ends the threads of both files
         sides = tuple(
-            stack.enter_context(contextlib.closing(_records(source, max(1, batch_bases // 2), threads, unparsed)))
+            stack.enter_context(contextlib.closing(_records(source, max(1, batch_bases // 2), threads, as_text)))
             for source in (first, second)
         )
-        at_first = _FIRST_PAIRS if unparsed else None
+        at_first = _FIRST_PAIRS if as_text else None
         common = Reads((), (first.path, second.path), check_names)
         pairs = _pairs(sides, common, at_first)
         yield from _named_alike(pairs, common.paths) if check_names else pairs
 
 
 def _records(
-    source: ReadSource, batch_bases: int, threads: int, unparsed: bool
+    source: ReadSource, batch_bases: int, threads: int, as_text: bool
 ) -> Generator[FastqText | SequenceBatch, None, None]:
-    """A file's records in items that can be cut; ``unparsed``: as text that devices can parse."""
-    if unparsed and source.header is None:
+    """A file's records in items that can be cut; ``as_text``: as text that devices can parse."""
+    if as_text and source.header is None:
         return run_ordered(source.chunks(batch_bases), to_text, threads)
     return run_ordered(source.records(batch_bases), lambda records: records.columns(), threads)
 
@@ -224,14 +224,14 @@ def _pairs(
         )
 
 
-def single_reads(source: ReadSource, batch_bases: int, threads: int = 1, unparsed: bool = False) -> Iterator[Reads]:
+def single_reads(source: ReadSource, batch_bases: int, threads: int = 1, as_text: bool = False) -> Iterator[Reads]:
     """The reads of a file of single reads.
 
     Args:
-        unparsed: leave text unparsed that devices can parse; ``threads`` threads count its records.
+        as_text: yield text that devices can parse as :class:`FastqText`; ``threads`` threads count its records.
     """
-    records = _records(source, batch_bases, threads, True) if unparsed else source.records(batch_bases)
-    return (Reads((some,), (source.path,), single=not unparsed) for some in records)
+    records = _records(source, batch_bases, threads, True) if as_text else source.records(batch_bases)
+    return (Reads((some,), (source.path,), single=not as_text) for some in records)
 
 
 def interleaved_reads(

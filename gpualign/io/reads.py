@@ -58,9 +58,9 @@ class ReadSource:
     Attributes:
         file: the open file.
         inflaters: threads that inflate one gzip stream. Several take three times as much CPU time as one thread, so
-            they pay only if the run waits for the text.
+            they pay only if the run waits for the text. May be set until the first chunk is asked for, as the next two.
         allocate: allocates memory for text that is neither stored nor in blocks.
-        alphabet: alphabet of FASTA and FASTQ sequences.
+        alphabet: of FASTA and FASTQ sequences.
         header: the header of a SAM, BAM or CRAM input as pysam's dictionary, or None.
         paired: a SAM, BAM or CRAM input says that its first read is one of a pair.
 
@@ -310,8 +310,8 @@ class Reads:
         """The reads as columns."""
         return Reads((self.columns(),), self.paths, read_group=self.read_group)
 
-    def counted(self) -> Reads:
-        """The reads as text with counted records, if devices can parse it; else unchanged."""
+    def as_texts(self) -> Reads:
+        """The reads with chunks made :attr:`texts`, if devices can parse all of them; else unchanged."""
         chunks = [] if self.neighbours else [side for side in self.sides if isinstance(side, Chunk)]
         with STEPS.at("parse"):
             found = (FastqText.of(replace(chunk, data=chunk.data.inflated(chunk.path))) for chunk in chunks)

@@ -181,8 +181,8 @@ class Found:
         return np.diff(self.base_offsets)
 
     @property
-    def count(self) -> int:
-        """Records that are written."""
+    def wanted_records(self) -> int:
+        """Number of records to write: of the wanted reads, without secondary ones if these go to XA."""
         flag, secondary = self.alignments.flag, self.options["secondary_records"]
         if self.wanted is None and secondary:
             return len(flag)

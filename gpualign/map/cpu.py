@@ -27,22 +27,25 @@ def map_batch(
         rules, secondary = _long_read_rules(index.params, params), params.reporting.secondary
         return Alignments(*_native.map_long_reads(*index.native, batch.native, rules=rules, max_secondary=secondary))
     if params.meth is None:
-        return map_converted(index, batch, params, pairs, None)
+        return map_short_reads(index, batch, params, pairs, None)
 
     def map_as(batch: SequenceBatch, conversions: Conversions, which: Which) -> Alignments:
-        return map_converted(index, batch, params_as(params, which), pairs, conversions)
+        return map_short_reads(index, batch, params_as(params, which), pairs, conversions)
 
     return map_by_conversion(params, batch, pairs is not None, map_as)
 
 
-def map_converted(
+def map_short_reads(
     index: MinimizerIndex, batch: SequenceBatch, params: MapParams, pairs: PairModel | None, conversions: Conversions
 ) -> Alignments:
-    """Map short reads of known conversion (None: no bisulfite reads); the other arguments are those of
-    :func:`map_batch`."""
-    settings = _settings(index.params, index.reference.bases, params, pairs or PairModel())
+    """Map short reads, all but those of `-x hifi`, `ont` and `asm…`; takes the arguments of :func:`map_batch`.
+
+    Args:
+        conversions: uint8 (n,), how each bisulfite read was converted; None: the reads are no bisulfite reads.
+    """
+    rules = _short_read_rules(index.params, index.reference.bases, params, pairs or PairModel())
     paired = pairs is not None
-    found = _native.map_reads(*index.native, batch.native, **settings, paired=paired, conversions=conversions)
+    found = _native.map_reads(*index.native, batch.native, **rules, paired=paired, conversions=conversions)
     return Alignments(*found)
 
 
@@ -53,7 +56,8 @@ def _long_read_rules(index: IndexParams, params: MapParams) -> bytes:
 
 
 @lru_cache(16)
-def _settings(index: IndexParams, bases: int, params: MapParams, pairs: PairModel) -> dict[str, Any]:
+def _short_read_rules(index: IndexParams, bases: int, params: MapParams, pairs: PairModel) -> dict[str, Any]:
+    """Arguments of ``_native.map_reads`` that are the same for all batches of a run; ``bases``: of the reference."""
     return {
         "rules": map_rules(index.k, index.w, bases, params, pairs).tobytes(),
         "long_reads": chain_rules(index.k, index.w, params.scoring, LONG_READS, LONG_READ_HITS).tobytes(),

@@ -122,10 +122,10 @@ class RecordFormatter:
         records, count = _native.format_records(
             *self._reference, reads, arrays, found.wanted, *found.native_options, binary
         )
-        check_count("records", found.count, count)
+        check_count("records", found.wanted_records, count)
         if by_lines:
             records, count = _native.bam_records(records, *self._reference[1:])
-            check_count("records", found.count, count)
+            check_count("records", found.wanted_records, count)
         return Written(records, count)
 
     def complete(self, found: Found, records: Written) -> Written:

@@ -62,7 +62,7 @@ def run_map(
         backend = opening.backend()
         memory = min((device.memory for device in backend.devices), default=0)
         reuse_memory(one_heap=backend.on_gpu)  # batches need buffers of the same sizes
-        for device in backend.devices:  # errors are raised again at the first batch
+        for device in backend.devices:  # in its thread; an error is raised again at the first batch
             device.call(load_index, device, index)
         lanes.inflate_by(backend.codec)
         report.stage("device")
@@ -70,7 +70,7 @@ def run_map(
         factor, slots = 1, tuning.SLOTS
         if backend.on_gpu:
             factor, slots = _device_batches(sample, bases, memory - resident_bytes(index, memory))
-        if reads is None:
+        if reads is None:  # else the first ones were read to choose the index
             allocate = pinned_allocator(backend.devices)
             reads = lanes.reads(options.batch_size * factor, backend.on_gpu and unparsed, allocate)
         library, reads = find_library(index, reads, lanes.paired, params, options.threads, run.warn)

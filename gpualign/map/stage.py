@@ -18,7 +18,7 @@ from gpualign.io.bgzf import packed
 from gpualign.io.reads import Reads
 from gpualign.map import tuning
 from gpualign.map.alignments import Alignments, Found, Written
-from gpualign.map.cpu import map_batch, map_converted
+from gpualign.map.cpu import map_batch, map_short_reads
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.fastq_batch import TextMapBatch
 from gpualign.map.device.kernel import make_kernel
@@ -44,10 +44,10 @@ def load_index(device: Device, index: MinimizerIndex) -> None:
 def map_batch_on_device(
     index: MinimizerIndex, batch: SequenceBatch, params: MapParams, pairs: PairModel | None, run: Run
 ) -> tuple[Alignments, int]:
-    """Map a parsed batch on a device; takes the arguments of :func:`map_batch`.
+    """Map a parsed batch on a device; takes the arguments of :func:`map_batch`, and ``run`` of :class:`Stage`.
 
     Returns:
-        the alignments, and the number of reads that the device left to the CPU.
+        the alignments of all reads, and the number of reads that the device left to the CPU, which maps them here.
     """
     left, paired = 0, pairs is not None
 
@@ -60,7 +60,7 @@ def map_batch_on_device(
         def on_cpu(others: SequenceBatch) -> Alignments:
             if conversions is None:
                 return map_batch(index, others, own, pairs)
-            return map_converted(index, others, own, pairs, conversions[mapped.left.astype(bool)])
+            return map_short_reads(index, others, own, pairs, conversions[mapped.left.astype(bool)])
 
         with STEPS.at("map"):
             return mapped.alignments(batch, batch.mates if paired else None, on_cpu)
@@ -69,15 +69,16 @@ def map_batch_on_device(
 
 
 class Mapping:
-    """Maps chunks; pickles with the index.
+    """Makes records of batches of reads, which other machines may do: it pickles with the index.
 
     Args:
-        remote: runs on other machines: records are compressed before transfer, if they may be.
-        unparsed: devices parse the text; if it is remote, its records are counted there first.
+        remote: it runs on other machines: records are compressed before transfer, if they may be.
+        unparsed: devices parse the text, for which its records must have been counted.
     """
 
     def __init__(self, formatter: RecordFormatter, remote: bool = False, unparsed: bool = False) -> None:
-        self.formatter, self._unparsed = formatter, remote and unparsed
+        self.formatter = formatter
+        self._counts_records = remote and unparsed  # elsewhere the reader has counted them
         self._deflates = remote and formatter.sample.layout.deflates_batches
         self._memory = BufferPool()
 
@@ -92,7 +93,7 @@ class Mapping:
         return MapAndTextKernel(mapper, TextKernel(device, formatter.index.reference))
 
     def on_cpu(self, reads: Reads) -> Mapped:
-        """Map a chunk on the CPU."""
+        """A batch on the CPU: parse, map, format."""
         before = STEPS.of_thread()
         with STEPS.at("parse"):
             batch = reads.columns()
@@ -101,9 +102,11 @@ class Mapping:
         return self._written(found, statistics, self.formatter.formatted(found), before)
 
     def on_device(self, reads: Reads, run: Run) -> Mapped:
-        """Map a chunk on a device, which also parses reads and formats records if it can and that is faster."""
+        """A batch with a device, which maps it, and also parses reads and formats records if it can and that is
+        faster.
+        """
         before = STEPS.of_thread()
-        found = self._map_on_device(reads.counted() if self._unparsed else reads, run)
+        found = self._map_on_device(reads.as_texts() if self._counts_records else reads, run)
         found, statistics = self._to_write(found, reads.read_group)
         if self.formatter.better_on_device(found):
             with contextlib.suppress(NvcompError):
@@ -160,7 +163,7 @@ class Mapping:
         layout = self.formatter.sample.layout
         form = (layout.record_form == "bam", layout.deflates_batches)
         written: Written = run(lambda allocate: TextBatch.of(found, *form, allocate))
-        check_count("records", found.count, written.count)
+        check_count("records", found.wanted_records, written.count)
         if layout.held:  # sorting copies the records
             return written
         with STEPS.at("copy"):

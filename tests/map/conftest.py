@@ -165,7 +165,7 @@ def device_writes_too(monkeypatch: pytest.MonkeyPatch) -> None:
             item = TextBatch.of(replace(found, batch=found.columns(), text=None), bam, deflate=False)
             text, count = text_in_scalar_code(self.index.reference, item)
             assert text == written.records.tobytes()
-            assert count == found.count
+            assert count == found.wanted_records
         return written
 
     monkeypatch.setattr(RecordFormatter, "formatted", both)

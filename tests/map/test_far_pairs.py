@@ -52,7 +52,7 @@ def parts_of(paths: list[str], batch: int, threads: int = 1) -> Iterator[Reads]:
         closing(ReadSource(paths[0], threads=threads, remote=True)) as first,
         closing(ReadSource(paths[1], threads=threads, remote=True)) as second,
     ):
-        for item in paired_reads(first, second, batch, threads=threads, unparsed=True):
+        for item in paired_reads(first, second, batch, threads=threads, as_text=True):
             assert item.texts
             yield item
 

@@ -25,7 +25,7 @@ struct TextView {
 };
 
 // The reference. Segments are the maximal intervals of bases within a contig; `near_break` has a bit per block of
-// kBreakBlock positions that contains the border of a segment.
+// 2^kBreakBlockShift positions that contains the border of a segment.
 struct SegmentedReference {
     const uint64_t* words;
     const uint64_t* near_break;

@@ -36,7 +36,7 @@ class CompressingKernel(KernelOfKernels):
         self._device, self._kernel = device, kernel
         self._own: dict[type, Any] = {}
 
-    def of(self, item: Any) -> Any:
+    def kernel_for(self, item: Any) -> Any:
         if not isinstance(item, BlockGroup | Content):
             return self._kernel
         if not self._own and (nvcomp := load_nvcomp()) is not None:

@@ -56,22 +56,22 @@ class Halves:
 class KernelOfKernels:
     """Passes each item to the kernel that takes such items; items are split where that kernel splits them."""
 
-    def of(self, item: Any) -> Any:
+    def kernel_for(self, item: Any) -> Any:
         """The kernel for an item, or for a result of one that was split."""
         raise NotImplementedError
 
     def submit(self, slot: Slot, item: Any) -> None:
-        self.of(item).submit(slot, item)
+        self.kernel_for(item).submit(slot, item)
 
     def collect(self, slot: Slot, item: Any) -> Any:
-        return self.of(item).collect(slot, item)
+        return self.kernel_for(item).collect(slot, item)
 
     def split(self, item: Any) -> list[Any]:
-        kernel = self.of(item)
+        kernel = self.kernel_for(item)
         return kernel.split(item) if hasattr(kernel, "split") else [item]
 
     def join(self, results: Sequence[Any]) -> Any:
-        return self.of(results[0]).join(results)
+        return self.kernel_for(results[0]).join(results)
 
 
 class WorkQueue(Generic[Item, Result]):

@@ -37,7 +37,7 @@ _LENGTHS = (tuning.MAP_LONGEST, _native.LONGEST_END_TO_END, 1 << 40)
 
 @dataclass(frozen=True)
 class MapBatch:
-    """A batch of reads for a kernel, and what the kernel makes of it.
+    """A batch of reads for a kernel; as the kernel's result it has :attr:`parts`, and no input (:meth:`mapped`).
 
     Attributes:
         reads, bases: number of reads, and about how many bases they have.

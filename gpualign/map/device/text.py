@@ -234,7 +234,7 @@ class MapAndTextKernel(KernelOfKernels):
         self._mapper, self._text = mapper, text
         self._text_mapper = TextMapKernel(mapper)
 
-    def of(self, item: Any) -> Any:
+    def kernel_for(self, item: Any) -> Any:
         if isinstance(item, TextMapBatch):
             return self._text_mapper
         return self._text if isinstance(item, (TextBatch, Written)) else self._mapper

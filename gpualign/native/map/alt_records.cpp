@@ -77,7 +77,7 @@ auto join_alt_records(const Arrays& of_primary, const Arrays& of_alt, int32_t ed
 void bind_alt_records(nb::module_& m) {
     m.def("join_alt_records", &join_alt_records, nb::arg("primary"), nb::arg("alt"), nb::arg("edit_cost"),
         nb::arg("max_secondary"),
-        "The fields of records.Alignments of reads that were mapped to the primary assembly and to ALT contigs.");
+        "The fields of Alignments of reads that were mapped to the primary assembly and to ALT contigs.");
 }
 
 }  // namespace gpualign

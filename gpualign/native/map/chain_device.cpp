@@ -24,7 +24,7 @@ std::map<std::string, size_t> chain_item_bytes() {
         {"outputs", item_bytes(&Batch::outputs)}, {"output_cigars", item_bytes(&Batch::output_cigars)}};
 }
 
-// Converts the device's records into the fields of records.Alignments.
+// Converts the device's records into the fields of Alignments.
 auto chain_alignments(Input<uint8_t> state, Input<uint8_t> outputs, Input<uint32_t> cigars) {
     const size_t reads = state.size() / sizeof(ChainRead), count = outputs.size() / sizeof(ChainOutput);
     const ChainRead* states = reinterpret_cast<const ChainRead*>(state.data());
@@ -60,7 +60,7 @@ auto chain_alignments(Input<uint8_t> state, Input<uint8_t> outputs, Input<uint32
 void bind_chain_device(nb::module_& m) {
     m.def("chain_item_bytes", &chain_item_bytes, "{arena of ChainBatch: bytes of an item}");
     m.def("chain_alignments", &chain_alignments, nb::arg("state"), nb::arg("outputs"), nb::arg("cigars"),
-        "A device's records: the fields of records.Alignments.");
+        "A device's records: the fields of Alignments.");
 }
 
 }  // namespace gpualign

@@ -140,10 +140,8 @@ void bind_map_counts(nb::module_& m) {
         "How many names have characters that SAM does not allow, which records have _ for.");
     m.def("insert_sizes", &insert_sizes, nb::arg("mates"), nb::arg("alignments"), nb::arg("min_mapq"),
         "Of the pairs whose mates are both mapped with at least that quality, (uint8: orientations by the 5' ends, 0 "
-        "to 2 as "
-        "ORIENTATIONS, 3 R1 ahead of R2 on one strand, 4 on two contigs; int64: insert sizes; uint8: a mate goes "
-        "beyond the other's 5' "
-        "end).");
+        "to 2 as ORIENTATIONS, 3 R1 ahead of R2 on one strand, 4 on two contigs; int64: insert sizes; uint8: a mate "
+        "goes beyond the other's 5' end).");
     m.def("count_insert_sizes", &count_insert_sizes, nb::arg("mates"), nb::arg("alignments"), nb::arg("min_mapq"),
         nb::arg("orientation"), nb::arg("longest"), nb::arg("bin"),
         "int64: how many pairs of that orientation there are by insert size, in bins up to the longest.");

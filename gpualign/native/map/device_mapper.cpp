@@ -251,7 +251,7 @@ void bind_map_device(nb::module_& m) {
         "template, pairs being one if `paired`, and their end (space for n + 1): (templates, bases of the longest read "
         "of at most each of so many).");
     m.def("finish_records", &finish_records, nb::kw_only(), nb::arg("parts"), nb::arg("mates").none(),
-        nb::arg("conversions").none(), nb::arg("of_host").none(), "The fields of records.Alignments.");
+        nb::arg("conversions").none(), nb::arg("of_host").none(), "The fields of Alignments.");
 }
 
 }  // namespace gpualign

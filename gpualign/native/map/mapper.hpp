@@ -29,7 +29,7 @@ public:
             align();
             for (size_t c = 0; c < choices_.size(); c++) {
                 records.add(alignments_[c], cigars_[c]);
-                if (!(choices_[c].flag & kFlagSecondary)) add_parts(choices_[c], records);
+                if (!(choices_[c].flag & kFlagSecondary)) add_supplementary(choices_[c], records);
                 if (c + 1 == choices_.size() || choices_[c + 1].read != choices_[c].read) records.end_read();
             }
         }
@@ -71,11 +71,11 @@ private:
     }
 
     // Adds the supplementary alignments of a read that is aligned by chaining.
-    template <class Records> void add_parts(const Choice& choice, Records& records) {
+    template <class Records> void add_supplementary(const Choice& choice, Records& records) {
         if (!choice.locus || choice.locus->local < 0) return;
-        for (const ChainRecord& part : finder_.locals(choice.read))
-            if (part.kind == ChainKind::supplementary)
-                records.add(alignment_of(part, kFlagSupplementary, part.mapq), part.cigar);
+        for (const ChainRecord& local : finder_.locals(choice.read))
+            if (local.kind == ChainKind::supplementary)
+                records.add(alignment_of(local, kFlagSupplementary, local.mapq), local.cigar);
     }
 
     static Alignment alignment_of(const ChainRecord& record, uint16_t flag, uint8_t mapq) {
@@ -116,7 +116,8 @@ private:
         task_choices_.push_back(c);
     }
 
-    // The reference's bases next to a query's, those that conversion explains being the query's.
+    // The reference's bases from `begin` on, next to a query's; where conversion explains a difference, the query's
+    // base.
     const uint8_t* met_by(const uint8_t* query, Conversion conversion, int32_t length, int64_t begin) {
         window_.resize(size_t(length));
         reference_.codes(uint64_t(begin), uint64_t(begin + length), window_.data());

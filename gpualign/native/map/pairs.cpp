@@ -157,8 +157,7 @@ void bind_pairs(nb::module_& m) {
     m.def("join_pairs", &join_pairs, nb::arg("first"), nb::arg("second"), nb::arg("check_names"), nb::arg("all_dots"),
         "Records of one batch and of another as neighbours: a batch with mates. Raises ValueError where names differ.");
     m.def("pair_neighbours", &pair_neighbours, nb::arg("reads"), nb::arg("all_dots"), nb::arg("check_names"),
-        "The same batch with variants of one name made pairs. Raises ValueError where both are one mate by their "
-        "names.");
+        "The same batch with neighbours of one name made pairs. Raises ValueError where both are one mate by name.");
     m.def("take_reads", &take_reads, nb::arg("reads"), nb::arg("chosen"), "The reads with these numbers as a batch.");
     m.def("compare_names", &relation, nb::arg("first"), nb::arg("second"), nb::arg("all_dots"),
         "What two names say of their reads: 'mates', 'second first' (of mates), 'one mate twice' or 'two templates'. "

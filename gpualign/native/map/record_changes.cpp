@@ -1,5 +1,5 @@
-// Changes of records that bwa's users ask for: a minimum score (-T), and the 5'-most alignment of a split read as
-// primary (-5).
+// Changes of records after mapping: those that bwa's users ask for, a minimum score (-T) and the 5'-most alignment of a
+// split read as primary (-5); and of bisulfite reads mapped by both conversions, the better alignments.
 #include <nanobind/stl/optional.h>
 
 #include <algorithm>
@@ -200,11 +200,9 @@ auto better_templates(const Arrays& first, const Arrays& ends, const Arrays& res
 void bind_record_changes(nb::module_& m) {
     m.def("change_records", &change_records, nb::arg("alignments"), nb::arg("mates").none(), nb::arg("min_score"),
         nb::arg("five_prime"),
-        "The fields of records.Alignments: reads whose primary score is below min_score are unmapped, other records "
-        "below it are left "
-        "out; with five_prime, of a split read's alignments the one that begins first in the read is primary; flags of "
-        "pairs are set "
-        "anew.");
+        "The fields of Alignments: reads whose primary score is below min_score are unmapped, other records below it "
+        "are left out; with five_prime, of a split read's alignments the one that begins first in the read is primary; "
+        "flags of pairs are set anew.");
     m.def("likely_conversions", &likely_conversions, nb::arg("bases"), nb::arg("base_offsets"), nb::arg("mates").none(),
         "uint8 (n,): the conversion of each bisulfite read that the bases of its template suggest.");
     m.def("mapped_end_to_end", &mapped_end_to_end, nb::arg("alignments"), nb::arg("base_offsets"),
@@ -212,7 +210,7 @@ void bind_record_changes(nb::module_& m) {
         "uint8 (n,): 1 for short reads aligned end to end, whose mate is so too; paired: mates are a proper pair.");
     m.def("better_templates", &better_templates, nb::arg("first"), nb::arg("ends"), nb::arg("rest"), nb::arg("whole"),
         nb::arg("conversions"), nb::arg("mates").none(), nb::arg("edit_cost"),
-        "For each template the better of two mappings, as the fields of records.Alignments. The second one is given as "
+        "For each template the better of two mappings, as the fields of Alignments. The second one is given as "
         "that of the reads whose `whole` is not 0, and that of the others; conversions are those of the first; "
         "edit_cost: what a mismatch takes off a score.");
 }
