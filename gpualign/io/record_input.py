@@ -212,7 +212,7 @@ class RecordInput:
             yield BamChunk(tuple(held))
 
     def _parts(self, most: int, gathered: bool) -> Iterator[Inflated]:
-        """What follows the header, in pieces of at most so many bytes; without room where they are ``gathered``."""
+        """What follows the header, in pieces of at most so many bytes; without headroom if they are ``gathered``."""
         most = max(most, _GATHERED_PIECE) if gathered else most
         for piece in chain([Inflated(self._begin, 0)], self._pieces):
             if len(piece.text) <= most and not gathered:
@@ -273,7 +273,7 @@ class RecordInput:
         while True:
             begin = self._source.text(0, self._source.hold(want)).tobytes()
             end = _HEADER_LINES.match(begin).end()  # type: ignore[union-attr]
-            record, ended, _ = begin[end:].partition(b"\n")
+            record, ended, rest = begin[end:].partition(b"\n")
             if self._source.at_end or (ended and not record.startswith(b"@")):
                 break
             want *= 2
@@ -282,7 +282,7 @@ class RecordInput:
         fields = record.split(b"\t")
         if len(fields) >= _SAM_COLUMNS and fields[1].isdigit():  # else an error of its chunk
             self.first_flag = int(fields[1])
-        if not end and len(fields) < _SAM_COLUMNS:
+        if len(fields) < _SAM_COLUMNS and (not end or rest.startswith(b"+")):  # the latter is FASTQ
             raise InputError("is not SAM, BAM or CRAM" if begin else "is empty, without even a header", self.path)
         try:
             text = _lines(self._source.take(end).joined(self.path).tobytes())

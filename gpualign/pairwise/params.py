@@ -94,7 +94,7 @@ class PairwiseParams(PairParams):
         if self.gap_open < self.gap_extend:
             raise UsageError(f"gapopen ({self.gap_open}) must be at least gapext ({self.gap_extend})")
         if self.identity is not None and not 0 <= self.identity <= 1:
-            hint = f" (did you mean {self.identity / 100:g}?)" if 1 < self.identity <= 100 else ""
+            hint = f" (did you mean {self.identity / 100:g}?)" if 2 <= self.identity <= 100 else ""
             raise UsageError(f"id must be between 0 and 1, not {self.identity:g}{hint}")
         if self.identity_definition not in range(5):
             raise UsageError(f"iddef must be 0 to 4, not {self.identity_definition}")

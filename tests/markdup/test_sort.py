@@ -221,7 +221,9 @@ def test_chunks_of_any_size(cli: Cli, tmp_path: Path, packed: bool) -> None:
 
 def test_bad_files(cli: Cli, tmp_path: Path, shuffled: Path) -> None:
     (tmp_path / "reads.fq").write_text("@r\nACGT\n+\nIIII\n")
-    assert cli("sort", tmp_path / "reads.fq")[0] == 3
+    for command in ("sort", "markdup"):
+        assert "reads.fq: is not SAM, BAM or CRAM" in cli(command, tmp_path / "reads.fq")[2]
+        assert cli(command, tmp_path / "reads.fq")[0] == 3
     (tmp_path / "empty").write_text("")
     assert "is empty, without even a header" in cli("sort", tmp_path / "empty")[2]
     assert cli("sort", tmp_path / "nowhere.bam")[0] == 3

@@ -182,6 +182,7 @@ def test_pairs_one_to_one_and_matrix(tmp_path: Path) -> None:
         ("--matrix BLOSUM62 --match 4", "--matrix has all scores: leave out --match"),
         ("--matrix BLOSUM62 --mismatch -4", "--matrix has all scores: leave out --mismatch"),
         ("--id 97", "did you mean 0.97?"),
+        ("--id 1.5", "id must be between 0 and 1, not 1.5\n"),
     ],
 )
 def test_options_that_contradict_each_other(tmp_path: Path, capsys, options: str, reason: str) -> None:
