@@ -15,7 +15,7 @@ from gpualign.sequences.reference import Reference
 
 @dataclass(frozen=True)
 class HeaderContigs:
-    """Those of a file's header.
+    """The contigs of a file's header.
 
     Attributes:
         shown_names: as text, for UTF-8 output.

@@ -36,7 +36,7 @@ from gpualign.sequences.batch import SequenceBatch, join_batches
 from gpualign.streaming.ordered import run_ordered
 from gpualign.streaming.pinned import Allocate, no_pinned
 
-#: pairs in the first unparsed item: those from which `map` estimates insert sizes
+#: pairs in the first item of text: those from which `map` estimates insert sizes
 _FIRST_PAIRS = 5_000
 #: reads without a pair after which a file is not interleaved
 _CHECKED_READS = 10_000

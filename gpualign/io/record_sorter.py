@@ -1,5 +1,5 @@
-"""BAM records in an order, which may be that of the input, once all of them are known: in memory as far as it goes,
-the rest in temporary files, and one merge.
+"""An external sort of BAM records: in memory as far as it suffices, the rest in temporary files, and one merge. The
+order may also be that of the input.
 
 Batches of records are sorted by the threads that make them (:meth:`RecordBatch.of`). When they fill three quarters of
 the memory, the oldest quarter is written as a run of compressed blocks while the last one fills. In the end threads
@@ -47,9 +47,9 @@ Keys = NDArray[np.uint64]
 Value = TypeVar("Value")
 _KEY_WORDS = 3
 _FIRST, _BEYOND_LAST = (0, 0, b""), ((1 << 64) - 1, (1 << 64) - 1, b"")
-#: of records in a block of a temporary file, at most, and in parts of the memory: a range needs some of each run
+#: maximum bytes of records in a block of a temporary file, and in parts of the memory: a range needs some of each run
 _BLOCK_BYTES, _LEAST_BLOCK, _BLOCKS_IN_MEMORY = 1 << 18, 1 << 12, 512
-#: of records in a range, at most, or so many blocks of each run: those at its ends are inflated for the next one, too
+#: maximum bytes of records in a range, or blocks of each run: those at its ends are inflated for the next one, too
 _RANGE_BYTES, _BLOCKS_OF_RUN = 1 << 23, 6
 #: bytes of records in the output after which the space that they had in temporary files is given back: it is needed for
 #: the output, and to free all of it in the end, some of it while it is being written, takes seconds

@@ -47,27 +47,27 @@ GPUALIGN_HD int32_t limit_near_mate(int32_t length, int32_t limit, int64_t longe
     return edits;
 }
 
-// Bases of [begin, end) of a read that tell anything if the read repeats a unit of a few bases, as a microsatellite,
-// which is met everywhere: those that differ from the one a unit before. Counts no further than `enough`. Bases is like
-// PackedBases.
+// Informative bases of [begin, end) of a read: those that differ from the base one unit before, for the unit of a few
+// bases that leaves the fewest. A microsatellite, which has copies all over a genome, has none but its first unit.
+// Counts no further than `enough`. Bases is like PackedBases.
 template <class Bases>
-GPUALIGN_HD int32_t telling_bases(const Bases& bases, int32_t begin, int32_t end, int32_t enough) {
+GPUALIGN_HD int32_t informative_bases(const Bases& bases, int32_t begin, int32_t end, int32_t enough) {
     int32_t fewest = enough;
     for (int32_t unit = 1; unit <= kLongestUnit; unit++) {
-        int32_t telling = unit;
-        for (int32_t i = begin + unit; i < end && telling < fewest; i++)
-            telling += bases.code(i) != bases.code(i - unit);
-        fewest = min(fewest, telling);
+        int32_t informative = unit;
+        for (int32_t i = begin + unit; i < end && informative < fewest; i++)
+            informative += bases.code(i) != bases.code(i - unit);
+        fewest = min(fewest, informative);
     }
     return fewest;
 }
 
 // Information content of the bases [begin, end) of a read if they repeat a unit of a few bases. A third is added to
-// those that tell anything, as one in four is the same by chance. Counts no further than `enough`.
+// the informative ones, as one in four is the same by chance. Counts no further than `enough`.
 template <class Bases>
 GPUALIGN_HD int64_t information_of_repeat(const Bases& bases, int32_t begin, int32_t end, int64_t enough) {
     constexpr int64_t kEach = 8 * int64_t(kLogOne) / 3;
-    return telling_bases(bases, begin, end, int32_t((enough + kEach - 1) / kEach)) * kEach;
+    return informative_bases(bases, begin, end, int32_t((enough + kEach - 1) / kEach)) * kEach;
 }
 
 // The lower of a quality and what the bases of a bisulfite read allow: converted, most of a genome's simple repeats
@@ -76,8 +76,8 @@ template <class Bases>
 GPUALIGN_HD_CALL uint8_t quality_of_converted(const Bases& bases, int32_t length, uint8_t quality) {
     constexpr int32_t kQualityOfBase = 2;
     if (!quality) return 0;
-    const int32_t telling = telling_bases(bases, 0, length, quality / kQualityOfBase + 1);
-    return uint8_t(min(int32_t(quality), telling * kQualityOfBase));
+    const int32_t informative = informative_bases(bases, 0, length, quality / kQualityOfBase + 1);
+    return uint8_t(min(int32_t(quality), informative * kQualityOfBase));
 }
 
 // Phred value of a number of bits, rounded down.

@@ -28,7 +28,7 @@ GPUALIGN_HD void for_each_mate_window(const Group& group, const PairLibrary& pai
     }
 }
 
-// Calls add(begin, end) for the two parts of the window [begin, after) beside its best locus, which ends at `end`: a
+// Calls add(begin, end) for the two parts of the window [begin, after) next to its best locus, which ends at `end`: a
 // search reports one locus per window, and a short mate may have several.
 template <class Add>
 GPUALIGN_HD void for_each_side(int64_t begin, int64_t after, int64_t end, int32_t length, int32_t limit, Add&& add) {
@@ -65,7 +65,7 @@ GPUALIGN_HD void add_mate_windows(
         });
 }
 
-// Rescues mates near each best locus of the other mate; short ones also beside what is found.
+// Rescues mates near each best locus of the other mate; short ones also on both sides of what is found.
 template <class Group, class Mates>
 GPUALIGN_HD_CALL void rescue_mates(const Group& group, const MapRules& rules, Mates& mates) {
     const auto limit_near = [&](const auto& read) { return limit_near_mate(read.length, read.limit, rules.pairs.max); };

@@ -192,7 +192,7 @@ class Device:
         """The loaded module of ``cuda/<source>.cu``.
 
         Raises:
-            DeviceError: no machine code can be had, or the driver refuses it.
+            DeviceError: there is neither machine code nor a compiler, or the driver refuses the code.
         """
         key = _module_key(source, defines)
         if key not in self._modules:

@@ -108,7 +108,7 @@ void trace_affine(
     result.score = end.value + (clip_end ? scores.clip_penalty : 0) + (row ? scores.clip_penalty : 0);
 }
 
-// Below every reachable score, with room to subtract a few penalties; scores of 8 bits saturate.
+// Below every reachable score, by a margin for a few penalties; scores of 8 bits saturate.
 template <class Lane> constexpr Lane lowest_score() {
     return Lane(sizeof(Lane) == 1 ? -128 : sizeof(Lane) == 2 ? -12000 : -(1 << 29));
 }

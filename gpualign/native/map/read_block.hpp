@@ -17,7 +17,7 @@ namespace gpualign {
 
 struct Read {
     size_t at;         // index of its encoded bases, which its reverse complement follows
-    int32_t bases;  // of the whole read
+    int32_t bases;  // number of all bases of the read
     int32_t length, limit;  // of what is mapped: without the adapter after the insert of its pair
     int32_t ambiguous;   // ambiguous bases that are forgiven (algo/map/thresholds.hpp)
     bool any_hits;     // one of its minimizers is in the index
@@ -28,8 +28,8 @@ struct Read {
     uint32_t tie_break;     // tie-break hash
     uint32_t seeds;    // number of the seeder's read whose seeds it has
     int32_t depth;         // factor on the limit of the hits followed
-    bool part_of_hits;  // a part of a seed's hits was followed, too
-    uint32_t candidates;
+    bool part_of_hits;  // the last followed seed may be followed in part (wants_part_of_hits)
+    uint32_t candidates;  // number
     Conversion conversion;  // on the forward strand
 };
 

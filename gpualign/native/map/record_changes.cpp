@@ -99,8 +99,8 @@ template <class Visit> void each_template(const std::optional<Input<uint8_t>>& m
     }
 }
 
-// The conversion of each read that its template's bases suggest: the one whose letter they lack. Those of a directional
-// library where both are as rare.
+// The conversion of each read that its template's bases suggest: the one whose base, C or G, they lack. Those of a
+// directional library where both are as rare.
 auto likely_conversions(Input<uint8_t> bases, Input<int64_t> offsets, const std::optional<Input<uint8_t>>& mates) {
     const size_t n = offsets.size() - 1;
     if (mates && mates->size() != n) throw nb::value_error("one mate number per read");
@@ -109,7 +109,7 @@ auto likely_conversions(Input<uint8_t> bases, Input<int64_t> offsets, const std:
         nb::gil_scoped_release release;
         const auto is_second = [&](size_t i) { return mates && mates->data()[i] == kSecondMate; };
         each_template(mates, n, [&](size_t from, size_t to) {
-            int64_t converted = 0, other = 0;  // letters that a directional library converts, and those of the other
+            int64_t converted = 0, other = 0;  // bases that a directional library converts, and that the other converts
             for (size_t i = from; i < to; i++) {
                 const uint8_t *const begin = bases.data() + offsets.data()[i],
                                      *end = bases.data() + offsets.data()[i + 1];

@@ -101,10 +101,10 @@ GPUALIGN_HD bool is_tandem_repeat(uint64_t kmer, int32_t k) {
     return repeats;
 }
 
-// Sets the hits of those seeds of a short read to 0 that tell less than its others do. A microsatellite is met
-// everywhere, so its k-mers do not count beside others; if the read is looked at k-mer by k-mer, some of these are
-// there by chance, and a run of them must be long enough for an alignment. A frequent seed is followed only in a
-// segment that no rare one covers, such as the part of a split read in a repeat.
+// Sets the hits of those seeds of a short read to 0 that tell less than its others do. A microsatellite has copies all
+// over a genome, so its k-mers do not count if there are others. If every k-mer of the read is looked up, some of these
+// are in the index by chance, and a run of them must be long enough for an alignment. A frequent seed is followed only
+// in a segment that no rare one covers, such as the part of a split read in a repeat.
 template <class Group>
 GPUALIGN_HOST_DEVICE void keep_telling_seeds(
     const Group& group, const ChainQuery& query, ChainSeed* seeds, uint32_t n, const ChainRules& rules) {

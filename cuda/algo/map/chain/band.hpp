@@ -1,5 +1,5 @@
 // One banded DP matrix of a read or chain, computed by a group of lanes as a wavefront. A lane takes a row, two cells
-// behind the lane with the row above, then the row kLanes further on: a cell's neighbours are in the lane's own
+// after the lane with the row above, then the row kLanes further on: a cell's neighbours are in the lane's own
 // registers or in those of the lane before.
 #pragma once
 #include "algo/map/affine.hpp"
