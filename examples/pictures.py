@@ -76,6 +76,8 @@ def draw_lcs(folder: Path) -> None:
 
 
 def main() -> None:
+    if len(sys.argv) != 2:
+        sys.exit("usage: python examples/pictures.py FOLDER")
     folder = Path(sys.argv[1])
     IMAGES.mkdir(exist_ok=True)
     for draw in (draw_map, draw_index, draw_verify, draw_lcs):

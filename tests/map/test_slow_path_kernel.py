@@ -116,3 +116,18 @@ def test_the_lanes_of_kernels_find_the_same(
     assert found["cuda"].splitlines() == found["cpu"].splitlines()
     assert all(kernel.calls for kernel in kernels.values())
     assert json.loads(report.read_text())["cpu_items"] == 0
+
+
+def test_the_lanes_sample_the_same_hits(cli: Cli, kernels: dict[str, Emulated], tmp_path: Path) -> None:
+    """Reads with errors within a tandem repeat: all their seeds exceed the limit on hits, but for k-mers by chance."""
+    array = "GGAAT" * 400
+    reference = write_fasta(tmp_path / "ref.fa", one=random_genome(63, 30_000) + array + random_genome(64, 30_000))
+    reads = [with_errors(seed, array[5 * seed :][:120], 0.03) for seed in range(40)]
+    file = write_fastq(tmp_path / "r.fq", *((f"r{i}", read, "I" * len(read)) for i, read in enumerate(reads)))
+    found = {}
+    for device in ("cpu", "cuda"):
+        code, sam, error = cli("map", "--device", device, "-k", "9", "-w", "1", "--max-hits", "40", reference, file)
+        assert code == 0, error
+        found[device] = without_program(sam)
+    assert found["cuda"] == found["cpu"]
+    assert found["cpu"].count(b"\t*\t0\t0\t*\t*\t0\t0\t") == 0

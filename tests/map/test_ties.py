@@ -135,6 +135,28 @@ def test_one_lane_of_the_device_chooses_the_same(paired: bool, limits: dict[str,
     assert found.mapq.tolist() == expected.mapq.tolist()
 
 
+@pytest.mark.parametrize("paired", [False, True])
+def test_one_lane_of_the_device_samples_the_same_hits(paired: bool) -> None:
+    """Reads with errors within a tandem repeat: all their seeds exceed the limit on hits, but for k-mers by chance."""
+    rng, array = random.Random(5), "GGAAT" * 2000
+    genome = random_genome(8, 100_000) + array + random_genome(9, 100_000)
+    index, model = build_index(make_reference(genome), IndexParams(11, 1)), PairModel(300, 100, 1, 2000)
+    reads = []
+    for number in range(300):
+        at = rng.randrange(300, len(array) - 450)
+        read = "".join(rng.choice("ACGT") if rng.random() < 0.02 else base for base in array[at : at + 150])
+        reads.append((reverse_complement(read) if number % 2 else read).encode())
+    mates = [1 + number % 2 for number in range(300)] if paired else None
+    batch, params = named(reads, [f"run:{i}" for i in range(300)], mates), MapParams.of_preset(max_hits=100)
+    pairs = model if paired else None
+    expected = map_batch(index, batch, params, pairs)
+    found = map_scalar(index, batch, params, pairs).alignments(
+        batch, batch.mates, lambda left: map_batch(index, left, params, pairs)
+    )
+    assert all(map(np.array_equal, found.native, expected.native))
+    assert expected.mapped == 300
+
+
 @pytest.mark.parametrize(("left", "contig"), [(49, 1), (50, 0), (51, 0)])
 def test_of_two_contigs_side_by_side_the_first(left: int, contig: int) -> None:
     """Of reads across their border, each half of which is a candidate: the one with more k-mers, else the left one."""
