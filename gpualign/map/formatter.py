@@ -29,6 +29,8 @@ _LONGEST_BAM_NAME = 254
 class RecordFormatter:
     """Formats records of mapped batches; pickles with the index.
 
+    A batch goes through :meth:`postprocessed`, :meth:`to_write`, :meth:`formatted` or a device, and :meth:`complete`.
+
     Attributes:
         pairs: the pair model; None: reads are mapped one by one.
         tagged: comments of the reads are SAM tags, as in BAM input.
