@@ -31,6 +31,8 @@ def make_database(path: str, options: RunOptions) -> None:
     assert options.output is not None
     with notices_to(run.warn), with_symbol_lines():
         sequences, residues = write_database(_of_residues(path), options.output)
+    if not sequences:
+        run.warn("there are no sequences: the database is empty")
     run.finish(
         f"{counted(sequences, 'sequence')}, {counted(residues, 'residue')}", sequences=sequences, residues=residues
     )

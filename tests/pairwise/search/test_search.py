@@ -252,3 +252,12 @@ def test_a_symbol_in_a_pipe_has_no_line(cli: Cli, tmp_path: Path, monkeypatch: p
         3,
         "gpualign makedb: error: standard input: record 'b': symbol '-' is no residue or base\n",
     )
+
+
+def test_a_database_of_no_sequences(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "none.fa").write_text("")
+    code, _, error = cli("makedb", tmp_path / "none.fa", "-o", tmp_path / "x.gpdb")
+    assert code == 0
+    assert "gpualign makedb: warning: there are no sequences: the database is empty\n" in error
+    code, out, error = cli("pairwise", "--top", "1", "--matrix", "BLOSUM62", PROTEINS, tmp_path / "x.gpdb")
+    assert (code, out.count(b"\n")) == (0, 1), error
