@@ -216,8 +216,11 @@ GPUALIGN_HD FoundRead find_loci(const Group& group, const MapRead& read, const M
     const uint32_t total = count_hits(group, shared.seeds.count, seeds);
     for (int32_t depth = 1;; depth = kDepth) {
         find_loci_at(group, read, target, rules, workspace, shared, seeds, total, depth, loci, found);
-        if (depth == kDepth || found.too_many || !wants_more_hits(packed_loci(target, rules, read, loci, found)))
-            return found;
+        const PackedLoci seen = packed_loci(target, rules, read, loci, found);
+        if (depth == kDepth || found.too_many || !wants_more_hits(seen)) return found;
+        if (!leaves_hits_to_chaining(rules, seen)) continue;
+        found.hits_truncated = total > limit_at(rules.max_hits, kDepth);
+        return found;
     }
 }
 

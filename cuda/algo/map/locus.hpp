@@ -71,6 +71,11 @@ template <class Loci> GPUALIGN_HD bool wants_more_hits(const Loci& loci) {
     return loci.count > 1 && loci.distance(1) - loci.distance(0) < kClearLead;
 }
 
+// Whether of a read that wants more hits only chaining follows them: it probably does not align end to end anywhere.
+template <class Loci> GPUALIGN_HD bool leaves_hits_to_chaining(const MapRules& rules, const Loci& loci) {
+    return rules.local && loci.count == 0;
+}
+
 // Whether the best of several candidates has so many edits that an alignment with a long gap may be better.
 template <class Loci>
 GPUALIGN_HD bool near_hits_matter(const AffineScores& scores, const Loci& loci, uint32_t candidates) {
