@@ -8,7 +8,8 @@ namespace gpualign {
 
 // `Reads` has for_each(visit(r)), loci(r), best first, and failed(r), the maximum seed hits of a candidate beyond the
 // limit. look_up(r) finds the read's seeds. add_candidates(r, depth, part of the hits of a seed) and add_variants(r,
-// keeps its loci) add the windows of candidates; search() replaces the loci of these reads.
+// keeps its loci) add the windows of candidates; search() replaces the loci of these reads. leave_hits_to_chaining(r)
+// finds whether the read has more hits than chaining follows.
 template <class Reads> GPUALIGN_HOST_DEVICE void find_end_to_end(const MapRules& rules, bool full, Reads& reads) {
     reads.for_each([&](auto r) {
         reads.look_up(r);
@@ -18,8 +19,9 @@ template <class Reads> GPUALIGN_HOST_DEVICE void find_end_to_end(const MapRules&
     if (full) return;
     // more hits of reads in repeats whose best locus is uncertain
     reads.for_each([&](auto r) {
-        if (wants_more_hits(reads.loci(r)))
-            reads.add_candidates(r, kDepth, wants_part_of_hits(reads.loci(r), reads.failed(r)));
+        if (!wants_more_hits(reads.loci(r))) return;
+        if (leaves_hits_to_chaining(rules, reads.loci(r), reads.failed(r))) reads.leave_hits_to_chaining(r);
+        else reads.add_candidates(r, kDepth, wants_part_of_hits(reads.loci(r), reads.failed(r)));
     });
     reads.search();
     // one-substitution variants of short reads that may lie where none of their seeds does

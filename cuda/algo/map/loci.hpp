@@ -228,6 +228,9 @@ GPUALIGN_HD FoundRead find_loci(const Group& group, const MapRead& read, const M
         const PackedLoci so_far = packed_loci(target, rules, read, loci, found);
         if (depth == kDepth || found.too_many || !wants_more_hits(so_far)) return found;
         part = wants_part_of_hits(so_far, int32_t(found.failed));
+        if (!leaves_hits_to_chaining(rules, so_far, int32_t(found.failed))) continue;
+        found.hits_truncated = total > limit_at(rules.max_hits, kDepth);
+        return found;
     }
 }
 

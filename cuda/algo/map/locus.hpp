@@ -79,6 +79,12 @@ template <class Loci> GPUALIGN_HD bool wants_part_of_hits(const Loci& loci, int3
     return loci.count == 0 && failed < kManySeedHits;
 }
 
+// Whether of a read that wants more hits only chaining follows them: it probably does not align end to end anywhere.
+template <class Loci>
+GPUALIGN_HD bool leaves_hits_to_chaining(const MapRules& rules, const Loci& loci, int32_t failed) {
+    return rules.local && loci.count == 0 && !wants_part_of_hits(loci, failed);
+}
+
 // Whether the best of several candidates has so many edits that an alignment with a long gap may be better.
 template <class Loci>
 GPUALIGN_HD bool near_hits_matter(const AffineScores& scores, const Loci& loci, uint32_t candidates) {

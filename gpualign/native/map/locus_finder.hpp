@@ -63,6 +63,10 @@ public:
         if (params_.seeding.full) add_every_candidate(r);
         else add_candidates(r, block_.read(r).seeds, depth, part);
     }
+    void leave_hits_to_chaining(size_t r) {
+        Read& read = block_.read(r);
+        read.hits_truncated = seeder_.truncates_hits(read.seeds, kDepth);
+    }
     void add_variants(size_t r, bool keep) {
         if (!keep) block_.loci(r).clear();
         add_candidates(r, seeder_.look_up_variants(block_.codes(r, false), block_.read(r).length), 1, false, true);

@@ -113,6 +113,13 @@ public:
         return hits_truncated;
     }
 
+    // Whether candidates() would leave hits out.
+    bool truncates_hits(size_t r, int32_t depth) const {
+        int64_t total = 0;
+        for (size_t s = first_seed_[r]; s < first_seed_[r + 1]; s++) total += count(s);
+        return total > limit_at(params_.max_hits, depth);
+    }
+
     // Calls visit(Candidate) for every candidate of read r that can hold it within the limit
     // (algo/map/every_locus.hpp).
     template <class Visit> void every_candidate(size_t r, int32_t length, int32_t limit, Visit&& visit) {

@@ -70,6 +70,12 @@ public:
             raise_to(launch_.wanted_hits, hits_.count);
         set(mate, found);
     }
+    GPUALIGN_HD void leave_hits_to_chaining(int mate) {
+        FoundRead found = of_.mates[mate].found;
+        const uint32_t total = count_hits(group_, own_.seeds.seeds.count, seeds_);
+        found.hits_truncated = total > limit_at(rules_.max_hits, kDepth);
+        set(mate, found);
+    }
     GPUALIGN_HD void add_variants(int mate, bool keep) {
         seeds_ = find_variant_seeds(group_, read(mate), target_, rules_, own_.seeds);
         add_candidates(mate, 1, false, true, keep ? of_.mates[mate].found.loci : 0);
