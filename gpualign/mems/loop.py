@@ -92,11 +92,12 @@ class Counts:
 
 
 class Job(NamedTuple):
-    """Matches to be printed: what :meth:`Search.report` takes, and the records and bases before the piece's batch."""
+    """Matches that are reduced, then printed (:class:`Search`); and the records and bases before their batch."""
 
     piece: Piece
     columns: Columns
     maximum: int
+    unique: bool
     records_before: int
     bases_before: int
 
@@ -144,12 +145,15 @@ class Run:
         """The output of the matches, in order, and the bases of the queries before their batches."""
 
         def work(job: Job | tuple[Printed, int]) -> tuple[Any, int]:
-            return (self._finish(job), job.bases_before) if isinstance(job, Job) else job
+            if not isinstance(job, Job):
+                return job
+            columns = self.search.reduced(*job[:4])
+            return self._finish(job._replace(columns=columns)), job.bases_before
 
         return run_ordered(self._jobs(batches), work, self._threads)
 
     def _print(self, job: Job) -> Printed:
-        return self.search.report(job.piece, job.columns, job.maximum)
+        return self.search.report(job.piece, job.columns)
 
     def _jobs(self, batches: Iterable[Batch]) -> Iterator[Job | tuple[Printed, int]]:
         held: list[Columns] = []
@@ -251,8 +255,8 @@ class Run:
         """
         whole = Piece(source, 0, source.text.length)
         if source.records > 1:
-            return iter([self._job(whole, columns, 0)])
-        return self._cut(whole, self.search.keep_unique(source, columns), 0)
+            return iter([self._job(whole, columns, unique=True)])
+        return self._cut(whole, self.search.keep_unique(source, columns, self.search.threads), 0)
 
     def _cut(self, piece: Piece, columns: Columns, maximum: int) -> Iterator[Job]:
         """A piece's matches so that all threads have some to print."""
@@ -263,8 +267,8 @@ class Run:
         if start < piece.stop:
             yield self._job(piece.rest(start), columns.part(0, 0), maximum)
 
-    def _job(self, piece: Piece, columns: Columns, maximum: int) -> Job:
-        return Job(piece, columns, maximum, self.counts.records, self.counts.bases)
+    def _job(self, piece: Piece, columns: Columns, maximum: int = 0, unique: bool = False) -> Job:
+        return Job(piece, columns, maximum, unique, self.counts.records, self.counts.bases)
 
 
 def _cuts(starts: NDArray[np.uint32]) -> Iterator[tuple[int, int]]:

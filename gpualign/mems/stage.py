@@ -65,8 +65,6 @@ def _print_all(search: Search, piece: Piece, matches: Matches) -> Found:
         return Found([matches.printed], piece.source.size)
     parts = search.all_of(matches, search.find)
     columns = join_columns([part.columns for part in parts if part.columns is not None])
-    if not search.unique_in_query or piece.whole:
-        return Found([search.report(piece, columns, search.max_occurrences_left)], piece.source.size)
-    if search.max_occurrences_left:
-        columns = search.keep_rare(piece, columns, search.max_occurrences_left)
-    return Found([columns], piece.source.size)
+    unique = search.unique_in_query
+    columns = search.reduced(piece, columns, search.max_occurrences_left, unique and piece.whole)
+    return Found([columns if unique and not piece.whole else search.report(piece, columns)], piece.source.size)
