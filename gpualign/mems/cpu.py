@@ -23,8 +23,6 @@ from gpualign.streaming.timeline import STEPS
 
 #: matches after which a piece's search pauses until they are taken
 _PAUSE_MATCHES = 1 << 18
-#: limit of find_mems that means "never pause"
-_UNLIMITED = 2**62
 
 
 class Columns(NamedTuple):
@@ -179,25 +177,9 @@ class Search:
         return pack_batch(batch, self.strands, deferred)
 
     @STEPS.at("compute")
-    def match(self, piece: Piece) -> Matches:
-        """Search a piece on the CPU; it pauses when its result grows large.
-
-        The result is text, but for a part of a query in which matches must be unique: that takes all of its matches.
-        """
-        unique = self.unique_in_query and piece.whole
-        limit = _UNLIMITED if unique else _PAUSE_MATCHES  # at most one match a base is unique
-        found = self.find(piece, self.max_occurrences, limit)
-        if self.unique_in_query and not unique:
-            return found
-        assert found.columns is not None
-        searched = Piece(piece.source, piece.start, found.reached)
-        columns = self.reduced(searched, found.columns, 0, unique)
-        return Matches(piece, found.reached, printed=self.report(searched, columns))
-
-    @STEPS.at("compute")
     def find(self, piece: Piece, maximum: int = 0, limit: int = _PAUSE_MATCHES) -> Matches:
-        """Like :meth:`match`, but the matches themselves. ``maximum``: only those whose string occurs at most so often
-        in the reference; with a suffix array always only unique ones.
+        """Search a piece on the CPU; it pauses when its result grows large. ``maximum``: only for matches whose string
+        occurs at most so often in the reference; with a suffix array always only unique ones.
         """
         columns, reached = _native.find_mems(
             self.native,

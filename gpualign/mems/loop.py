@@ -17,7 +17,7 @@ from gpualign.mems.cpu import Columns, Matches, Piece, Printed, Search, join_col
 from gpualign.mems.device_unique import kernel_for
 from gpualign.mems.dotplot import DotPlot
 from gpualign.mems.queries import Batch, BatchSize, QueryText, bases_of
-from gpualign.mems.stage import Item, match_item, worker_stage
+from gpualign.mems.stage import Item, worker_stage
 from gpualign.mems.suffix_array import SuffixArray
 from gpualign.params import RunOptions
 from gpualign.report import Progress, warn
@@ -105,12 +105,12 @@ class Job(NamedTuple):
 class Run:
     """Queries in, matches out, in order of the queries.
 
-    Threads search and print a piece in one go, and so do devices where they can; else these give columns of matches,
-    which are cut so that all threads have some to print. A cluster's workers take batches to text, or pieces of long
-    ones. Where matches must be unique in the query, those of its pieces wait for the last one.
+    Devices print what they find where they can; else a search gives columns of matches, which are cut so that all
+    threads have some to print. A cluster's workers take batches to text, or pieces of long ones. Where matches must be
+    unique in the query, those of its pieces wait for the last one.
 
     Args:
-        finish: makes something else of the matches than text; the search gives columns then.
+        finish: makes something else of the matches than text.
     """
 
     def __init__(
@@ -123,10 +123,9 @@ class Run:
     ) -> None:
         self.search, self.backend, self.counts = search, backend, counts
         self._cluster = options.dask is not None
-        self._by_columns = backend.on_gpu or finish is not None
         self._finish = finish or self._print
         self._printing = backend.on_gpu and finish is None and search.printed_on_device
-        self._threads = options.threads if self._by_columns else 1
+        self._threads = options.threads
         self._sizes = CPU_PIECES
         if backend.on_gpu:
             self._sizes = SUFFIX_PIECES if isinstance(search.index, SuffixArray) else DEVICE_PIECES
@@ -181,13 +180,9 @@ class Run:
         """Piece, or None for a batch; the size of its batch; what was found in it."""
         search = self.search
         if not self._cluster:
-            sources = batches
-            if self._by_columns:  # devices take packed pieces
-                texts = run_ordered(batches, partial(search.prepare, deferred=self.backend.on_gpu), self._threads)
-                sources = run_ordered(texts, self._staged, _STAGERS) if self.backend.on_gpu else texts
-            at_work = self._find if self._by_columns else partial(match_item, search)
-            make_kernel = partial(kernel_for, search=search, printing=self._printing)
-            stage: Stage[Any, Matches] = Stage(at_work, make_kernel)
+            texts = run_ordered(batches, partial(search.prepare, deferred=self.backend.on_gpu), self._threads)
+            sources = run_ordered(texts, self._staged, _STAGERS) if self.backend.on_gpu else texts
+            stage: Stage[Any, Matches] = Stage(self._find, partial(kernel_for, search=search, printing=self._printing))
             for matches in self.backend.run(self._items(sources), stage):
                 yield matches.piece, matches.piece.source.size, self._parts(matches)
             return
@@ -200,7 +195,7 @@ class Run:
 
         for found in self.backend.run(items(), worker_stage(search)):
             item = in_flight.popleft()
-            yield item if isinstance(item, Piece) else None, found.size, found.parts
+            yield item if isinstance(item, Piece) else None, found.size, [found.part]
 
     def _staged(self, text: QueryText) -> QueryText:
         return text.staged(pinned_allocator(self.backend.devices), self._printing)
@@ -235,7 +230,7 @@ class Run:
     def _parts(self, matches: Matches) -> Iterator[Printed | Columns | Job]:
         """The matches found in a piece; if the search paused, it continues on the CPU."""
         start = matches.piece.start
-        for some in self.search.all_of(matches, self._find if self._by_columns else self.search.match):
+        for some in self.search.all_of(matches, self._find):
             piece = Piece(matches.piece.source, start, some.reached)
             start = some.reached
             if some.printed is not None:
