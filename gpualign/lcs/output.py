@@ -60,10 +60,12 @@ class Hits:
     def alone(self, whole: bool) -> Hits:
         """With a batch of no other subjects, which has their sequences if these are wanted ``whole``."""
         batch, nothing = self.batch, (np.zeros(0, np.uint8), np.zeros(len(self.batch) + 1, np.int64))
+        occurs = np.zeros(len(batch), bool)
+        occurs[self.subject] = True
         bases = (batch.bases, batch.base_offsets) if whole else nothing
         comments = nothing if batch.comments is None else (batch.comments, batch.comment_offsets)
-        batch = SequenceBatch(batch.names, batch.name_offsets, *bases, None, *comments).take(self.subject)
-        return replace(self, batch=batch, subject=np.arange(len(self)))
+        batch = SequenceBatch(batch.names, batch.name_offsets, *bases, None, *comments).take(np.flatnonzero(occurs))
+        return replace(self, batch=batch, subject=(np.cumsum(occurs) - 1)[self.subject])
 
     @classmethod
     def join(cls, parts: Sequence[Hits], batch: SequenceBatch | None = None) -> Hits:

@@ -8,29 +8,28 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gpualign.engine.malloc_tuning import reuse_memory
 from gpualign.engine.run_context import Opening, RunContext
 from gpualign.engine.select import Work
 from gpualign.engine.stage import Backend
-from gpualign.errors import InputError, check_count, counted, proteins_want
+from gpualign.errors import InputError, counted, proteins_want
 from gpualign.io.chunks import read_batches
 from gpualign.io.fastx import Chunk, parse
 from gpualign.io.files import InputFile
 from gpualign.io.lines import parse_lines, read_line_chunks
 from gpualign.io.reads import read_file
 from gpualign.io.sizes import product, symbols_in_files
-from gpualign.lcs.cpu import ScoredBatch, Winners
+from gpualign.lcs.cpu import Winners
 from gpualign.lcs.output import NO_HITS, Hits, LcsWriter, columns_of
 from gpualign.lcs.params import LcsFilterFiles, LcsFilterParams
 from gpualign.lcs.query import QueryStrands, encode_query, reverse_complement
+from gpualign.lcs.select import Collector, select
 from gpualign.lcs.stage import lcs_stage, trace_stage
 from gpualign.lcs.tuning import KERNELS
 from gpualign.params import RunOptions
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.ordered import run_ordered
-from gpualign.streaming.timeline import STEPS
 
 _PROTEINS = "--alphabet protein"
 #: a GPU wants more subjects at once than a core: batches of this many --batch-size
@@ -65,98 +64,17 @@ def strands_of(name: str, text: bytes, params: LcsFilterParams) -> QueryStrands:
     return QueryStrands(name, len(text), tuple(encode_query(name, one, params.alphabet) for one in texts))
 
 
-def best(scores: NDArray[np.int32], limit: int, keep_ties: bool) -> NDArray[np.int64]:
-    """Where the ``limit`` highest scores stand (0: all), ascending; of equal ones the first, or all that are."""
-    if not limit or len(scores) <= limit:
-        return np.arange(len(scores))
-    chosen = np.flatnonzero(scores >= np.partition(scores, -limit)[-limit])
-    return chosen if keep_ties else np.sort(chosen[np.argsort(-scores[chosen], kind="stable")[:limit]])
-
-
-class Collector:
-    """Processes one query's scores: threshold, better strand, ranking."""
-
-    def __init__(self, number: int, query: QueryStrands, params: LcsFilterParams) -> None:
-        self.number, self.query, self.params = number, query, params
-        self._whole_records = params.whole_records or params.subsequence
-        self._kept: list[Hits] = []  # that may still be among the best, in order of input
-        self._most = 2 * params.top  # of them, until others are dropped
-        self._floor = -1  # a score that is too low by now
-
-    def best_strand(self, lengths: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
-        """(strands, n) lengths to the better strand's (n,) and whether that is minus; equal ones are plus."""
-        if len(lengths) == 1:
-            return lengths[0], np.zeros(lengths.shape[1], bool)
-        return np.maximum(lengths[0], lengths[1]), lengths[1] > lengths[0]
-
-    def wanted(self, best: NDArray[np.int32], subject_lengths: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """bool (n,): which subjects are on the side of the cut that is asked for."""
-        query_length = np.int64(self.query.length)
-        of = {
-            "query": np.broadcast_to(query_length, best.shape),
-            "subject": subject_lengths,
-            "shorter": np.minimum(subject_lengths, query_length),
-            "longer": np.maximum(subject_lengths, query_length),
-        }[self.params.ratio_of]
-        # 0.7 of 10 must let 7 pass, although 0.7 * 10 in binary may be a little more than 7
-        passes: NDArray[np.bool_] = (best >= self.params.min_length) & (best >= self.params.min_ratio * of - 1e-9)
-        return ~passes if self.params.invert else passes
-
-    def candidates(self, batch: SequenceBatch, lengths: NDArray[np.int32]) -> NDArray[np.int64]:
-        """The subjects of a batch that can become hits, whatever others there are."""
-        scores, _ = self.best_strand(lengths)
-        chosen = np.flatnonzero(self.wanted(scores, batch.lengths) & (scores > self._floor))
-        return chosen if self.params.streams else chosen[best(scores[chosen], self.params.top, self.params.keep_ties)]
-
-    def hits(self, scored: ScoredBatch, first: int, lengths: NDArray[np.int32]) -> Hits:
-        """Those of the candidates; ``first``: the number of the item's first subject."""
-        scores, minus = self.best_strand(lengths)
-        subject = self.candidates(scored.batch, lengths)
-        number = first + (subject if scored.indices is None else scored.indices[subject])
-        query = np.full(len(subject), self.number)
-        return Hits(
-            scored.batch, subject, number, scored.batch.lengths[subject], query, scores[subject], minus[subject]
-        )
-
-    def keep(self, hits: Hits) -> None:
-        """Hits of the next batch that may be among the best."""
-        if len(hits):
-            self._kept.append(hits.alone(self._whole_records))
-        if self.params.top and sum(map(len, self._kept)) > self._most:
-            kept = self._best()
-            self._kept, self._most = [kept.alone(self._whole_records)], 2 * len(kept)
-            self._floor = int(kept.lcs.min()) - self.params.keep_ties
-
-    def _best(self) -> Hits:
-        hits = Hits.join(self._kept) if self._kept else NO_HITS
-        return hits.take(best(hits.lcs, self.params.top, self.params.keep_ties))
-
-    def ranked(self) -> Hits:
-        """The best in the order of output."""
-        hits = self._best()
-        order = np.argsort(-hits.lcs, kind="stable")
-        rank = np.empty(len(hits), np.int64)
-        rank[order] = np.arange(1, len(hits) + 1)
-        hits = replace(hits, rank=rank)
-        return hits if self.params.input_order else hits.take(order)
-
-
 class LcsFilter:
     """Queries and their hits so far.
-
-    Args:
-        remote: subjects are scored elsewhere, and only those that count come back.
 
     Attributes:
         subjects, residues: how many have been compared.
     """
 
-    def __init__(
-        self, params: LcsFilterParams, queries: list[QueryStrands], threads: int, remote: bool = False
-    ) -> None:
-        self.params, self.queries, self._remote = params, queries, remote
+    def __init__(self, params: LcsFilterParams, queries: list[QueryStrands], threads: int) -> None:
+        self.params, self.queries = params, queries
         self.subjects = self.residues = 0
-        self._collectors = [Collector(number, query, params) for number, query in enumerate(queries)]
+        self._collectors = [Collector(params) for _ in queries]
         self._threads = threads
 
     def run(
@@ -168,26 +86,18 @@ class LcsFilter:
             items: parsed into batches of subjects by ``read``.
         """
         strands = [strand for query in self.queries for strand in query.strands]
-        wanted = partial(_candidates, self._collectors) if self._remote else None
-        for scored in backend.run(items, lcs_stage(strands, read, wanted)):
-            check_count("subjects", len(scored.batch), scored.lengths.shape[1])
-            with STEPS.at("compute"):
-                hits = self._hits(scored)
-            self.subjects += scored.subjects
-            self.residues += scored.residues
-            yield hits, scored.residues
+        for found in backend.run(items, lcs_stage(strands, read, partial(select, self.params, self.queries))):
+            hits = replace(found.hits, number=found.hits.number + self.subjects)
+            self.subjects += found.subjects
+            self.residues += found.residues
+            yield self._to_be_written(hits), found.residues
 
-    def _hits(self, scored: ScoredBatch) -> Hits:
-        """Those to be written at once, by subject, then by query."""
-        found = [
-            (collector, collector.hits(scored, self.subjects, rows))
-            for collector, rows in _rows_of(self._collectors, scored)
-        ]
+    def _to_be_written(self, hits: Hits) -> Hits:
+        """At once: all, or none where hits are ranked."""
         if self.params.streams:
-            hits = Hits.join([hits for _, hits in found], scored.batch)
-            return self._traced(hits.take(np.argsort(hits.subject, kind="stable")))
-        for collector, hits in found:
-            collector.keep(hits)
+            return self._traced(hits)
+        for number, collector in enumerate(self._collectors):
+            collector.keep(hits.take(np.flatnonzero(hits.query == number)))
         return NO_HITS
 
     def ranked(self, backend: Backend | None = None) -> Hits:
@@ -221,7 +131,7 @@ def run_lcs_filter(params: LcsFilterParams, files: LcsFilterFiles, options: RunO
     work = Work.of(KERNELS, product((symbols_in_files(files.query), symbols_in_files(*files.subjects))))
     output = run.output() if params.whole_records else run.table(columns_of(params), files.header)
     with run.opening(work) as opening, output as out:
-        lcs = LcsFilter(params, read_queries(params, files), options.threads, options.dask is not None)
+        lcs = LcsFilter(params, read_queries(params, files), options.threads)
         for query in lcs.queries:
             if not any(strand.symbols for strand in query.strands):
                 run.warn(f"query '{query.name}' has no symbol that can match")
@@ -241,21 +151,6 @@ def run_lcs_filter(params: LcsFilterParams, files: LcsFilterFiles, options: RunO
     compared = f"{counted(lcs.subjects, 'subject')}, {counted(lcs.residues, 'residue')}"
     summary = f"{compared}, {writer.rows:,} written, on {run.device}"
     return run.finish(summary, **counts, cells=lcs.cells, written=writer.rows)
-
-
-def _rows_of(collectors: Iterable[Collector], scored: ScoredBatch) -> Iterator[tuple[Collector, NDArray[np.int32]]]:
-    """Each query with its rows of lengths."""
-    row = 0
-    for collector in collectors:
-        strands = len(collector.query.strands)
-        yield collector, scored.lengths[row : row + strands]
-        row += strands
-
-
-def _candidates(collectors: Iterable[Collector], scored: ScoredBatch) -> NDArray[np.int64]:
-    """The subjects that any query may want: all that need to travel."""
-    chosen = [collector.candidates(scored.batch, rows) for collector, rows in _rows_of(collectors, scored)]
-    return np.unique(np.concatenate(chosen))
 
 
 def trace(queries: list[QueryStrands], hits: Hits, threads: int, backend: Backend | None = None) -> Hits:
