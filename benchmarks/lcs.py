@@ -227,21 +227,22 @@ def bench_command(arguments: argparse.Namespace) -> Iterator[dict]:
 
 def bench_paths(arguments: argparse.Namespace) -> Iterator[dict]:
     """Subsequences of 100 winners as the command traces them: on all CPU threads and on a GPU."""
-    from gpualign.lcs.output import Hit
+    from gpualign.lcs.output import Hits
     from gpualign.lcs.query import QueryStrands
-    from gpualign.lcs.run import _trace
+    from gpualign.lcs.run import trace
     from gpualign.params import available_cores
 
     query, batch = make_case(4, 4096, 100, 4096)
     lengths = score_on_cpu([query], batch).lengths[0]
-    hits = [Hit(int(lengths[i]), i, "+", str(i), "", 4096, batch.sequence(i)) for i in range(100)]
-    strands, threads = QueryStrands("q", 4096, (query,)), available_cores()
+    numbers, zeros = np.arange(100), np.zeros(100, np.int64)
+    hits = Hits(batch, numbers, numbers, batch.lengths, zeros, lengths, zeros.astype(bool))
+    queries, threads = [QueryStrands("q", 4096, (query,))], available_cores()
 
-    def trace(backend: Any) -> Any:
-        return _trace(threads, backend, strands, hits)
+    def traced(backend: Any) -> Any:
+        return trace(queries, hits, threads, backend).subsequences
 
     case = {"case": "100 subsequences, 4096 x 4096"}
-    on_cores = statistics.median(timed(lambda: trace(None)) for _ in range(7))
+    on_cores = statistics.median(timed(lambda: traced(None)) for _ in range(7))
     yield case | {"device": "cpu", "threads": threads, "s": on_cores}
     if arguments.device == "cpu":
         return
@@ -250,15 +251,15 @@ def bench_paths(arguments: argparse.Namespace) -> Iterator[dict]:
 
     with CudaBackend(list_devices()[:1]) as backend:
         timeline = backend.devices[0].timeline
-        trace(backend)  # loads the kernel and allocates
+        traced(backend)  # loads the kernel and allocates
         times, kernels = [], []
         for _ in range(15):
             timeline.fold()
             before = timeline.kernel_s
-            times.append(timed(lambda: trace(backend)))
+            times.append(timed(lambda: traced(backend)))
             timeline.fold()
             kernels.append(timeline.kernel_s - before)
-        same = trace(backend) == trace(None)
+        same = traced(backend) == traced(None)
     measured = {"s": statistics.median(times), "kernel_s": statistics.median(kernels)}
     yield case | {"device": "cuda", **measured, "same": same}
 

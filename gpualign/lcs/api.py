@@ -86,13 +86,13 @@ def lcs_filter(
         done = Progress(options, "symbols", call=progress)
         for _, residues in lcs.run(backend, batches_of(subjects, _BATCH, accepted), lambda batch: batch):
             done.update(residues)  # everything is ranked
-        hits = [hit for _, _, hit in lcs.ranked(backend)]
+        hits = lcs.ranked(backend)
     columns: dict[str, Column] = {
-        "subject": np.array([hit.number for hit in hits], np.int64),
-        "lcs": np.array([hit.lcs for hit in hits], np.int32),
-        "length": np.array([hit.length for hit in hits], np.int32),
-        "strand": SignColumn.of_strands(np.array([hit.strand == "-" for hit in hits], bool)),
+        "subject": hits.number,
+        "lcs": hits.lcs,
+        "length": hits.lengths.astype(np.int32),
+        "strand": SignColumn.of_strands(hits.minus),
     }
-    if subsequence:
-        columns["subsequence"] = TextColumn.of([hit.subsequence for hit in hits], binary=True)
+    if hits.subsequences is not None:
+        columns["subsequence"] = TextColumn.of(hits.subsequences, binary=True)
     return Table(columns)

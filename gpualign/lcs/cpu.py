@@ -12,7 +12,6 @@ from gpualign import _native
 from gpualign.lcs.query import LcsQuery
 from gpualign.lcs.tuning import LCS_TRACE_CELLS, LCS_TRACE_SYMBOLS
 from gpualign.sequences.batch import SequenceBatch, join_batches
-from gpualign.sequences.offsets import offsets_of
 from gpualign.streaming.timeline import STEPS
 
 
@@ -23,43 +22,15 @@ class ScoredBatch:
     Attributes:
         batch: the subjects.
         lengths: int32 (queries, n): LCS length of each query and subject.
-        indices: int64 (n,), ascending: which of the item's subjects these are; None: all.
-        of: subjects and residues of the item, where ``indices`` are given.
     """
 
     batch: SequenceBatch
     lengths: NDArray[np.int32]
-    indices: NDArray[np.int64] | None = None
-    of: tuple[int, int] = (0, 0)
-
-    @property
-    def subjects(self) -> int:
-        return len(self.batch) if self.indices is None else self.of[0]
-
-    @property
-    def residues(self) -> int:
-        return len(self.batch.bases) if self.indices is None else self.of[1]
 
     @classmethod
     def join(cls, parts: Sequence[ScoredBatch]) -> ScoredBatch:
         """The parts of a batch as the whole of it."""
-        batch = join_batches([part.batch for part in parts])
-        lengths = np.concatenate([part.lengths for part in parts], axis=1)
-        if all(part.indices is None for part in parts):
-            return cls(batch, lengths)
-        subjects = [part.subjects for part in parts]
-        starts = offsets_of(subjects)[:-1]
-        indices = [
-            start + (np.arange(count) if part.indices is None else part.indices)
-            for part, start, count in zip(parts, starts, subjects, strict=True)
-        ]
-        return cls(batch, lengths, np.concatenate(indices), (sum(subjects), sum(part.residues for part in parts)))
-
-    def only(self, indices: NDArray[np.int64]) -> ScoredBatch:
-        """Without the other subjects, unless these are most of them."""
-        if 2 * len(indices) > len(self.batch):
-            return self
-        return ScoredBatch(self.batch.take(indices), self.lengths[:, indices], indices, (self.subjects, self.residues))
+        return cls(join_batches([part.batch for part in parts]), np.concatenate([part.lengths for part in parts], 1))
 
 
 @dataclass(frozen=True)

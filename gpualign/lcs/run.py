@@ -3,34 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gpualign.engine.malloc_tuning import reuse_memory
 from gpualign.engine.run_context import Opening, RunContext
 from gpualign.engine.select import Work
 from gpualign.engine.stage import Backend
-from gpualign.errors import InputError, check_count, counted, proteins_want
+from gpualign.errors import InputError, counted, proteins_want
 from gpualign.io.chunks import read_batches
 from gpualign.io.fastx import Chunk, parse
 from gpualign.io.files import InputFile
 from gpualign.io.lines import parse_lines, read_line_chunks
 from gpualign.io.reads import read_file
 from gpualign.io.sizes import product, symbols_in_files
-from gpualign.lcs.cpu import ScoredBatch, Winners
-from gpualign.lcs.output import Hit, LcsWriter, Passed, Row, columns_of
+from gpualign.lcs.cpu import Winners
+from gpualign.lcs.output import NO_HITS, Hits, LcsWriter, columns_of
 from gpualign.lcs.params import LcsFilterFiles, LcsFilterParams
 from gpualign.lcs.query import QueryStrands, encode_query, reverse_complement
+from gpualign.lcs.select import Collector, select
 from gpualign.lcs.stage import lcs_stage, trace_stage
-from gpualign.lcs.top_n import TopN
 from gpualign.lcs.tuning import KERNELS
 from gpualign.params import RunOptions
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.ordered import run_ordered
-from gpualign.streaming.timeline import STEPS
 
 _PROTEINS = "--alphabet protein"
 #: a GPU wants more subjects at once than a core: batches of this many --batch-size
@@ -65,139 +64,52 @@ def strands_of(name: str, text: bytes, params: LcsFilterParams) -> QueryStrands:
     return QueryStrands(name, len(text), tuple(encode_query(name, one, params.alphabet) for one in texts))
 
 
-class Collector:
-    """Processes one query's scores: threshold, better strand, ranking."""
-
-    def __init__(self, query: QueryStrands, params: LcsFilterParams) -> None:
-        self.query, self.params = query, params
-        self.kept = 0
-        self.top: TopN[Hit] = TopN(params.top, params.keep_ties)
-        self._whole_records = params.whole_records or params.subsequence
-
-    def best_strand(self, lengths: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
-        """(strands, n) lengths to the better strand's (n,) and whether that is minus; equal ones are plus."""
-        if len(lengths) == 1:
-            return lengths[0], np.zeros(lengths.shape[1], bool)
-        return np.maximum(lengths[0], lengths[1]), lengths[1] > lengths[0]
-
-    def wanted(self, best: NDArray[np.int32], subject_lengths: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """bool (n,): which subjects are on the side of the cut that is asked for."""
-        query_length = np.int64(self.query.length)
-        of = {
-            "query": np.broadcast_to(query_length, best.shape),
-            "subject": subject_lengths,
-            "shorter": np.minimum(subject_lengths, query_length),
-            "longer": np.maximum(subject_lengths, query_length),
-        }[self.params.ratio_of]
-        # 0.7 of 10 must let 7 pass, although 0.7 * 10 in binary may be a little more than 7
-        passes: NDArray[np.bool_] = (best >= self.params.min_length) & (best >= self.params.min_ratio * of - 1e-9)
-        return ~passes if self.params.invert else passes
-
-    def hit(self, scored: ScoredBatch, first: int, best: Any, minus: Any, i: int) -> Hit:
-        batch, comment = scored.batch, ""
-        if batch.comments is not None and batch.comment_offsets is not None:
-            start, end = batch.comment_offsets[i : i + 2]
-            comment = batch.comments[start:end].tobytes().decode("latin-1")
-        return Hit(
-            lcs=int(best[i]),
-            number=first + (i if scored.indices is None else int(scored.indices[i])),
-            strand="-" if minus[i] else "+",
-            name=batch.name(i),
-            comment=comment,
-            length=int(batch.base_offsets[i + 1] - batch.base_offsets[i]),
-            sequence=batch.sequence(i) if self._whole_records else None,
-        )
-
-    def candidates(self, batch: SequenceBatch, lengths: NDArray[np.int32]) -> NDArray[np.int64]:
-        """The subjects of a batch that can become hits, whatever others there are."""
-        best, _ = self.best_strand(lengths)
-        chosen = np.flatnonzero(self.wanted(best, batch.lengths))
-        return chosen if self.params.streams else self.top.best(best, chosen)
-
-    def add(self, scored: ScoredBatch, first: int, lengths: NDArray[np.int32]) -> Iterator[Hit]:
-        """Take a batch; yields its hits at once where nothing is ranked."""
-        best, minus = self.best_strand(lengths)
-        wanted = self.wanted(best, scored.batch.lengths)
-        make = partial(self.hit, scored, first, best, minus)
-        if self.params.streams:
-            yield from (make(int(i)) for i in np.flatnonzero(wanted))
-        else:
-            self.top.add(best, wanted, first, make)
-
-    def ranked(self) -> list[tuple[int, Hit]]:
-        """(rank, hit) in the order of output."""
-        rows = list(enumerate(self.top.ranked(), start=1))
-        return sorted(rows, key=lambda row: row[1].number) if self.params.input_order else rows
-
-
 class LcsFilter:
     """Queries and their hits so far.
-
-    Args:
-        remote: subjects are scored elsewhere, and only those that count come back.
 
     Attributes:
         subjects, residues: how many have been compared.
     """
 
-    def __init__(
-        self, params: LcsFilterParams, queries: list[QueryStrands], threads: int, remote: bool = False
-    ) -> None:
-        self.params, self.queries, self._remote = params, queries, remote
+    def __init__(self, params: LcsFilterParams, queries: list[QueryStrands], threads: int) -> None:
+        self.params, self.queries = params, queries
         self.subjects = self.residues = 0
-        self._collectors = [Collector(query, params) for query in queries]
-        self._trace = partial(_trace, threads) if params.subsequence else _keep
-        self._as_arrays = params.streams and not (params.subsequence or params.whole_records)
+        self._collectors = [Collector(params) for _ in queries]
+        self._threads = threads
 
     def run(
         self, backend: Backend, items: Iterable[Any], read: Callable[[Any], SequenceBatch]
-    ) -> Iterator[tuple[list[Row] | Passed, int]]:
-        """Compare; yields for each item, in order, the rows to be written at once and the residues it had.
+    ) -> Iterator[tuple[Hits, int]]:
+        """Compare; yields for each item, in order, the hits to be written at once and the residues it had.
 
         Args:
             items: parsed into batches of subjects by ``read``.
         """
         strands = [strand for query in self.queries for strand in query.strands]
-        wanted = partial(_candidates, self._collectors) if self._remote else None
-        for scored in backend.run(items, lcs_stage(strands, read, wanted)):
-            check_count("subjects", len(scored.batch), scored.lengths.shape[1])
-            with STEPS.at("compute"):
-                rows = self._passed(scored) if self._as_arrays else self._rows(scored)
-            self.subjects += scored.subjects
-            self.residues += scored.residues
-            yield rows, scored.residues
+        for found in backend.run(items, lcs_stage(strands, read, partial(select, self.params, self.queries))):
+            hits = replace(found.hits, number=found.hits.number + self.subjects)
+            self.subjects += found.subjects
+            self.residues += found.residues
+            yield self._to_be_written(hits), found.residues
 
-    def _rows(self, scored: ScoredBatch) -> list[Row]:
-        """Those to be written at once, by subject, then by query."""
-        groups = [
-            (collector.query, list(collector.add(scored, self.subjects, rows)))
-            for collector, rows in _rows_of(self._collectors, scored)
-        ]
-        found = [(None, query, hit) for query, hits in groups for hit in self._trace(None, query, hits)]
-        return sorted(found, key=lambda row: row[2].number)
+    def _to_be_written(self, hits: Hits) -> Hits:
+        """At once: all, or none where hits are ranked."""
+        if self.params.streams:
+            return self._traced(hits)
+        for number, collector in enumerate(self._collectors):
+            collector.keep(hits.take(np.flatnonzero(hits.query == number)))
+        return NO_HITS
 
-    def _passed(self, scored: ScoredBatch) -> Passed:
-        """Take scores without creating an object for each."""
-        parts = []
-        for number, (collector, rows) in enumerate(_rows_of(self._collectors, scored)):
-            best, minus = collector.best_strand(rows)
-            subjects = np.flatnonzero(collector.wanted(best, scored.batch.lengths))
-            parts.append((np.full(len(subjects), number), subjects, best[subjects], minus[subjects]))
-        query, subject, lcs, minus = (np.concatenate(column) for column in zip(*parts, strict=True))
-        order = np.argsort(subject, kind="stable")
-        return Passed(scored.batch, query[order], subject[order], lcs[order], minus[order])
-
-    def ranked(self, backend: Backend | None = None) -> Iterator[Row]:
-        """The rows that had to wait for the last subject, query by query.
+    def ranked(self, backend: Backend | None = None) -> Hits:
+        """The hits that had to wait for the last subject, query by query.
 
         Args:
             backend: what :meth:`run` had, when that has ended: its GPUs trace the subsequences.
         """
-        for collector in self._collectors:
-            ranked = collector.ranked()
-            traced = self._trace(backend, collector.query, [hit for _, hit in ranked])
-            for (rank, _), hit in zip(ranked, traced, strict=True):
-                yield rank, collector.query, hit
+        return self._traced(Hits.join([collector.ranked() for collector in self._collectors]), backend)
+
+    def _traced(self, hits: Hits, backend: Backend | None = None) -> Hits:
+        return trace(self.queries, hits, self._threads, backend) if self.params.subsequence else hits
 
     @property
     def cells(self) -> int:
@@ -219,7 +131,7 @@ def run_lcs_filter(params: LcsFilterParams, files: LcsFilterFiles, options: RunO
     work = Work.of(KERNELS, product((symbols_in_files(files.query), symbols_in_files(*files.subjects))))
     output = run.output() if params.whole_records else run.table(columns_of(params), files.header)
     with run.opening(work) as opening, output as out:
-        lcs = LcsFilter(params, read_queries(params, files), options.threads, options.dask is not None)
+        lcs = LcsFilter(params, read_queries(params, files), options.threads)
         for query in lcs.queries:
             if not any(strand.symbols for strand in query.strands):
                 run.warn(f"query '{query.name}' has no symbol that can match")
@@ -229,10 +141,10 @@ def run_lcs_filter(params: LcsFilterParams, files: LcsFilterFiles, options: RunO
             reuse_memory()
         read, items = _items(params, files, options, opening)
         with run.progress("bases") as progress:
-            for rows, residues in lcs.run(backend, items, read):
-                writer.write(rows)
+            for hits, residues in lcs.run(backend, items, read):
+                writer.write(hits)
                 progress.update(residues)
-        writer.write(list(lcs.ranked(backend)))
+        writer.write(lcs.ranked(backend))
     if lcs.subjects == 0:
         run.warn("there are no subjects")
     counts = {"queries": len(lcs.queries), "subjects": lcs.subjects, "residues": lcs.residues}
@@ -241,30 +153,12 @@ def run_lcs_filter(params: LcsFilterParams, files: LcsFilterFiles, options: RunO
     return run.finish(summary, **counts, cells=lcs.cells, written=writer.rows)
 
 
-def _rows_of(collectors: Iterable[Collector], scored: ScoredBatch) -> Iterator[tuple[Collector, NDArray[np.int32]]]:
-    """Each query with its rows of lengths."""
-    row = 0
-    for collector in collectors:
-        strands = len(collector.query.strands)
-        yield collector, scored.lengths[row : row + strands]
-        row += strands
-
-
-def _candidates(collectors: Iterable[Collector], scored: ScoredBatch) -> NDArray[np.int64]:
-    """The subjects that any query may want: all that need to travel."""
-    chosen = [collector.candidates(scored.batch, rows) for collector, rows in _rows_of(collectors, scored)]
-    return np.unique(np.concatenate(chosen))
-
-
-def _keep(backend: Backend | None, query: QueryStrands, hits: list[Hit]) -> list[Hit]:
-    return hits
-
-
-def _trace(threads: int, backend: Backend | None, query: QueryStrands, hits: list[Hit]) -> list[Hit]:
+def trace(queries: list[QueryStrands], hits: Hits, threads: int, backend: Backend | None = None) -> Hits:
     """The hits with their subsequences: from the GPUs if there are any, else a share of them by each thread."""
     on_strands = [
-        (strand, [i for i, hit in enumerate(hits) if hit.strand == sign])
-        for sign, strand in zip("+-", query.strands, strict=False)
+        (strand, np.flatnonzero((hits.query == number) & (hits.minus == minus)).tolist())
+        for number, query in enumerate(queries)
+        for minus, strand in enumerate(query.strands)
     ]
 
     def shares(maximum: int, minimum: int) -> Iterator[tuple[list[int], Winners]]:
@@ -272,7 +166,8 @@ def _trace(threads: int, backend: Backend | None, query: QueryStrands, hits: lis
             share = min(maximum, max(1, -(-len(indices) // minimum)))
             for start in range(0, len(indices), share):
                 chosen = indices[start : start + share]
-                yield chosen, Winners(strand, [hits[i].sequence or b"" for i in chosen], [hits[i].lcs for i in chosen])
+                subjects = [hits.batch.sequence(i) for i in hits.subject[chosen].tolist()]
+                yield chosen, Winners(strand, subjects, hits.lcs[chosen].tolist())
 
     stage, jobs = trace_stage(), list(shares(MAX_TRACED_ON_GPU, 1))
     if backend is not None and backend.on_gpu and all(winners.fit_devices for _, winners in jobs):
@@ -280,11 +175,11 @@ def _trace(threads: int, backend: Backend | None, query: QueryStrands, hits: lis
     else:
         jobs = list(shares(MAX_TRACED, threads))
         results = run_ordered([winners for _, winners in jobs], stage.on_cpu, min(threads, len(jobs)))
-    traced = list(hits)
+    traced = [b""] * len(hits)
     for (indices, _), texts in zip(jobs, results, strict=True):
         for i, text in zip(indices, texts, strict=True):
-            traced[i] = hits[i].with_subsequence(text)
-    return traced
+            traced[i] = text
+    return replace(hits, subsequences=traced)
 
 
 def _items(

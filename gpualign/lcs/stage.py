@@ -6,9 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from gpualign.engine.gpu.device import Device
 from gpualign.engine.gpu.pinned_pool import pinned_copy
 from gpualign.engine.stage import Run, Stage
@@ -34,25 +31,22 @@ def trace_stage() -> Stage[Winners, list[bytes]]:
 def lcs_stage(
     queries: Sequence[LcsQuery],
     read: Callable[[Any], SequenceBatch],
-    wanted: Callable[[ScoredBatch], NDArray[np.int64]] | None = None,
-) -> Stage[Any, ScoredBatch]:
+    select: Callable[[ScoredBatch], Any] = lambda scored: scored,
+) -> Stage[Any, Any]:
     """The stage over items that ``read`` parses into batches.
 
     Args:
-        wanted: which subjects the result must hold, None: all.
+        select: makes the result of what was scored.
     """
 
     def make_kernel(device: Device) -> Any:
         return LcsKernel(device, queries)
 
-    def kept(scored: ScoredBatch) -> ScoredBatch:
-        return scored if wanted is None else scored.only(wanted(scored))
+    def on_cpu(item: Any) -> Any:
+        return select(score_on_cpu(queries, read(item)))
 
-    def on_cpu(item: Any) -> ScoredBatch:
-        return kept(score_on_cpu(queries, read(item)))
-
-    def on_device(item: Any, run: Run) -> ScoredBatch:
+    def on_device(item: Any, run: Run) -> Any:
         batch = read(item)
-        return kept(run(lambda allocate: replace(batch, bases=pinned_copy(batch.bases, allocate))))
+        return select(run(lambda allocate: replace(batch, bases=pinned_copy(batch.bases, allocate))))
 
     return Stage(on_cpu, make_kernel, on_device, slots=_SLOTS)

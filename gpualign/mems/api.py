@@ -88,26 +88,17 @@ def _index(reference: Sequences, params: MemsParams, options: RunOptions) -> Mem
 
 def _rows(search: Search, job: Job) -> Table[Row]:
     """Matches by record, strand and positions in these."""
-    text = job.piece.source.text
-    columns = search.keep_rare(job.piece, job.columns, job.maximum) if job.maximum else job.columns
-    if search.unique_in_query:
-        columns = search.keep_unique(job.piece.source, columns)
-    starts, references, lengths = (column.astype(np.int64) for column in columns)
-    strands = search.blocks_a_record
-    sizes = np.repeat(text.lengths().astype(np.int64), strands)  # of strand sequences, each after a break
-    begins = np.cumsum(sizes + 1) - sizes
-    block = np.searchsorted(begins, starts, "right") - 1
-    reverse = block % 2 == 1 if strands == 2 else np.full(len(block), search.params.strands == "reverse")
-    left = starts - begins[block]
+    record, reverse, left = search.located(job.piece.source, job.columns)
+    references = job.columns.references.astype(np.int64)
     offsets = search.index.reference.contig_offsets
     contig = np.searchsorted(offsets, references, "right") - 1
     return _table(
-        query=job.records_before + block // strands,
+        query=job.records_before + record,
         minus=reverse,
-        query_start=np.where(reverse, sizes[block] - left - lengths, left),
+        query_start=left,
         ref=contig.astype(np.int32),
         ref_start=references - offsets[contig],
-        length=lengths,
+        length=job.columns.lengths.astype(np.int64),
     )
 
 

@@ -12,21 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
+from gpualign.engine.abi import filled
 from gpualign.mems.index import MemsIndex
 from gpualign.mems.params import MemsParams
 from gpualign.mems.queries import Batch, QueryText, pack_batch
 from gpualign.mems.suffix_array import SuffixArray
+from gpualign.sequences.offsets import offsets_of
 from gpualign.streaming.ordered import run_ordered
 from gpualign.streaming.timeline import STEPS
 
-#: bytes of text after which a piece's search pauses until they are written
-_PAUSE_BYTES = 8 << 20
-#: and matches, where they are kept as such
-_PAUSE_MATCHES = 1 << 20
-#: matches that a picture shows
-MAX_DOTS = 20_000
-#: value of match_mems that means "never pause"
-_UNLIMITED = 2**62
+#: matches after which a piece's search pauses until they are taken
+_PAUSE_MATCHES = 1 << 18
 
 
 class Columns(NamedTuple):
@@ -47,21 +43,19 @@ class Columns(NamedTuple):
 
 
 class Dots(NamedTuple):
-    """The longest of some matches, for a picture, in no order.
+    """Matches for a picture.
 
     Attributes:
-        queries: uint64, the left end on the query's forward strand, in a batch's records laid end to end.
+        queries: int64, the left end on the query's forward strand, in a batch's records laid end to end.
         references: uint32, positions in the concatenated reference.
         lengths: uint32, bases.
-        reverse: uint8, 1 where the query's reverse strand matches.
-        total: of how many matches.
+        reverse: bool, where the query's reverse strand matches.
     """
 
-    queries: NDArray[np.uint64]
+    queries: NDArray[np.int64]
     references: NDArray[np.uint32]
     lengths: NDArray[np.uint32]
-    reverse: NDArray[np.uint8]
-    total: int
+    reverse: NDArray[np.bool_]
 
 
 class Printed(NamedTuple):
@@ -70,7 +64,7 @@ class Printed(NamedTuple):
     Attributes:
         text: uint8, whole lines.
         headers: lines in it that begin a strand of a record.
-        dots: the longest of its matches, where they are wanted.
+        dots: its matches, where a picture is wanted.
     """
 
     text: NDArray[np.uint8]
@@ -136,10 +130,6 @@ class Matches(NamedTuple):
     columns: Columns | None = None
 
 
-def _printed(text: NDArray[np.uint8], headers: int, dots: tuple[Any, ...] | None) -> Printed:
-    return Printed(text, headers, None if dots is None else Dots(*dots))
-
-
 class Search:
     """An index and what is looked for in it; every method may run in any thread."""
 
@@ -156,23 +146,17 @@ class Search:
         self.unique_in_query = params.kind == "mum"
         self.strands = params.strand_bits
         self.blocks_a_record = 2 if params.strands == "both" else 1  # of output, each under a header
-        self.max_dots = MAX_DOTS if params.dotplot is not None else 0
-        self.style = {
-            "four_columns": params.four_columns or len(index.reference.names) > 1,
-            "lengths": params.lengths,
-            "strings": params.strings,
-            "forward_coordinates": params.forward_coordinates,
-            "table": params.table,
-        }
-        self.settings = _native.MemSettings(
-            min_length=params.min_length,
-            unique_in_query=self.unique_in_query,
-            **self.style,
-            max_dots=self.max_dots,
+        self.style = filled(
+            "MemStyle",
+            four_columns=params.four_columns or len(index.reference.names) > 1,
+            lengths=params.lengths,
+            strings=params.strings,
+            forward_coordinates=params.forward_coordinates,
+            table=params.table,
         )
         # a device prints what it finds where that is all there is to do
         self.printed_on_device = not (
-            self.unique_in_query or self.max_occurrences_left or self.max_dots or params.strings
+            self.unique_in_query or self.max_occurrences_left or params.dotplot is not None or params.strings
         )
         self.native = self.native_of(index)
 
@@ -193,23 +177,9 @@ class Search:
         return pack_batch(batch, self.strands, deferred)
 
     @STEPS.at("compute")
-    def match(self, piece: Piece) -> Matches:
-        """Search a piece on the CPU; it pauses when its result grows large.
-
-        The result is text, but for a part of a query in which matches must be unique: that takes all of its matches.
-        """
-        if self.unique_in_query and not piece.whole:
-            return self.find(piece, self.max_occurrences)
-        limit = _UNLIMITED if self.unique_in_query else _PAUSE_BYTES  # at most one match a base is unique
-        printed, reached = _native.match_mems(
-            self.native, self.settings, *_range(piece), maximum=self.max_occurrences, limit=limit
-        )
-        return Matches(piece, reached, printed=_printed(*printed))
-
-    @STEPS.at("compute")
     def find(self, piece: Piece, maximum: int = 0, limit: int = _PAUSE_MATCHES) -> Matches:
-        """Like :meth:`match`, but the matches themselves. ``maximum``: only those whose string occurs at most so often
-        in the reference; with a suffix array always only unique ones.
+        """Search a piece on the CPU; it pauses when its result grows large. ``maximum``: only for matches whose string
+        occurs at most so often in the reference; with a suffix array always only unique ones.
         """
         columns, reached = _native.find_mems(
             self.native,
@@ -223,11 +193,29 @@ class Search:
         return Matches(piece, reached, columns=Columns(*columns))
 
     @STEPS.at("format")
-    def report(self, piece: Piece, columns: Columns, maximum: int = 0) -> Printed:
-        """The text of all matches that start in a piece; ``maximum``: but those whose string occurs more often in the
-        reference; 0: none.
-        """
-        return _printed(*_native.report_mems(self.native, self.settings, *_range(piece), columns, maximum=maximum))
+    def report(self, piece: Piece, columns: Columns) -> Printed:
+        """The text of the matches that start in a piece."""
+        source = piece.source
+        names, style = (source.names, source.name_offsets), self.style.tobytes()
+        text, headers = _native.report_mems(self.native, style, source.text, names, piece.start, piece.stop, columns)
+        if self.params.dotplot is None:
+            return Printed(text, headers, None)
+        record, reverse, left = self.located(source, columns)
+        before = offsets_of(source.text.lengths())[record]
+        return Printed(text, headers, Dots(before + left, columns.references, columns.lengths, reverse))
+
+    def located(
+        self, source: QueryText, columns: Columns
+    ) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.int64]]:
+        """(n,): the record of each match, whether its reverse strand matches, and the left end on the forward one."""
+        strands = self.blocks_a_record
+        sizes = np.repeat(source.text.lengths().astype(np.int64), strands)  # of strand sequences, each after a break
+        begins = np.cumsum(sizes + 1) - sizes
+        starts, lengths = columns.starts.astype(np.int64), columns.lengths.astype(np.int64)
+        block = np.searchsorted(begins, starts, "right") - 1
+        reverse = block % 2 == 1 if strands == 2 else np.full(len(block), self.params.strands == "reverse")
+        left = starts - begins[block]
+        return block // strands, reverse, np.where(reverse, sizes[block] - left - lengths, left)
 
     @cached_property
     def matches_by_chance(self) -> float:
@@ -243,6 +231,14 @@ class Search:
             matches = search(matches.piece.rest(matches.reached))
             yield matches
 
+    def reduced(self, piece: Piece, columns: Columns, maximum: int, unique: bool) -> Columns:
+        """All matches that start in a piece but those whose string occurs more often than ``maximum`` in the reference
+        (0: none); ``unique``: only those that are unique in the query, whose matches these are.
+        """
+        if maximum:
+            columns = self.keep_rare(piece, columns, maximum)
+        return self.keep_unique(piece.source, columns) if unique else columns
+
     def keep_rare(self, piece: Piece, columns: Columns, maximum: int) -> Columns:
         """Filter all matches that start in a piece by the number of occurrences of their string."""
         return Columns(
@@ -256,11 +252,6 @@ class Search:
             )
         )
 
-    def keep_unique(self, source: QueryText, columns: Columns) -> Columns:
+    def keep_unique(self, source: QueryText, columns: Columns, threads: int = 1) -> Columns:
         """Filter matches that are unique in the reference to those that are unique in their strand of their record."""
-        return Columns(*_native.keep_unique(source.text, columns, threads=self.threads))
-
-
-def _range(piece: Piece) -> tuple[_native.MemText, tuple[NDArray[np.uint8], NDArray[np.int64]], int, int]:
-    source = piece.source
-    return source.text, (source.names, source.name_offsets), piece.start, piece.stop
+        return Columns(*_native.keep_unique(source.text, columns, threads=threads))

@@ -83,7 +83,7 @@ class LinePrinter:
             matches=matches,
             first_header=first,
             headers=0 if params.table else strands,
-            style=filled("MemStyle", **self._search.style),
+            style=self._search.style,
         )
 
     @staticmethod

@@ -9,11 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign.errors import counted
-from gpualign.mems.cpu import MAX_DOTS, Dots
+from gpualign.mems.cpu import Dots
 from gpualign.mems.queries import QueryText
 from gpualign.plots.drawing import new_figure, save_figure, shown_name
 from gpualign.sequences.reference import Reference
 
+#: matches that are drawn
+MAX_DOTS = 20_000
 #: borders are drawn between up to so many records
 MAX_BORDERS = 500
 #: records are named that take at least this share of a side
@@ -35,16 +37,18 @@ class DotPlot:
         self._columns = _Side(reference.names, reference.lengths.tolist(), reference.bases)
         self._rows = _Side([], [], 0)
         self._kept = [np.empty(0, np.int64) for _ in range(4)]
-        self.total = 0
+        self.total = self._shortest = 0
 
     def add(self, dots: Dots, bases_before: int) -> None:
         """Take matches of a batch; ``bases_before`` it among the queries."""
-        self.total += dots.total
-        queries = dots.queries.astype(np.int64) + bases_before
-        new: tuple[NDArray[Any], ...] = (queries, dots.references, dots.lengths, dots.reverse)
-        self._kept = [np.concatenate([old, part.astype(np.int64)]) for old, part in zip(self._kept, new, strict=True)]
+        self.total += len(dots.lengths)
+        long = dots.lengths >= self._shortest
+        new: tuple[NDArray[Any], ...] = (dots.queries + bases_before, dots.references, dots.lengths, dots.reverse)
+        columns = zip(self._kept, new, strict=True)
+        self._kept = [np.concatenate([old, part[long].astype(np.int64)]) for old, part in columns]
         if len(self._kept[0]) > 4 * MAX_DOTS:
             self._kept = list(self.longest())
+            self._shortest = int(self._kept[2][-1])
 
     def add_records(self, source: QueryText) -> None:
         """Take the records of a batch, in order."""

@@ -17,7 +17,7 @@ from gpualign.mems.cpu import Columns, Matches, Piece, Printed, Search, join_col
 from gpualign.mems.device_unique import kernel_for
 from gpualign.mems.dotplot import DotPlot
 from gpualign.mems.queries import Batch, BatchSize, QueryText, bases_of
-from gpualign.mems.stage import Item, match_item, worker_stage
+from gpualign.mems.stage import Item, worker_stage
 from gpualign.mems.suffix_array import SuffixArray
 from gpualign.params import RunOptions
 from gpualign.report import Progress, warn
@@ -92,11 +92,12 @@ class Counts:
 
 
 class Job(NamedTuple):
-    """Matches to be printed: what :meth:`Search.report` takes, and the records and bases before the piece's batch."""
+    """Matches that are reduced, then printed (:class:`Search`); and the records and bases before their batch."""
 
     piece: Piece
     columns: Columns
     maximum: int
+    unique: bool
     records_before: int
     bases_before: int
 
@@ -104,12 +105,12 @@ class Job(NamedTuple):
 class Run:
     """Queries in, matches out, in order of the queries.
 
-    Threads search and print a piece in one go, and so do devices where they can; else these give columns of matches,
-    which are cut so that all threads have some to print. A cluster's workers take batches to text, or pieces of long
-    ones. Where matches must be unique in the query, those of its pieces wait for the last one.
+    Devices print what they find where they can; else a search gives columns of matches, which are cut so that all
+    threads have some to print. A cluster's workers take batches to text, or pieces of long ones. Where matches must be
+    unique in the query, those of its pieces wait for the last one.
 
     Args:
-        finish: makes something else of the matches than text; the search gives columns then.
+        finish: makes something else of the matches than text.
     """
 
     def __init__(
@@ -122,10 +123,9 @@ class Run:
     ) -> None:
         self.search, self.backend, self.counts = search, backend, counts
         self._cluster = options.dask is not None
-        self._by_columns = backend.on_gpu or finish is not None
         self._finish = finish or self._print
         self._printing = backend.on_gpu and finish is None and search.printed_on_device
-        self._threads = options.threads if self._by_columns else 1
+        self._threads = options.threads
         self._sizes = CPU_PIECES
         if backend.on_gpu:
             self._sizes = SUFFIX_PIECES if isinstance(search.index, SuffixArray) else DEVICE_PIECES
@@ -144,12 +144,15 @@ class Run:
         """The output of the matches, in order, and the bases of the queries before their batches."""
 
         def work(job: Job | tuple[Printed, int]) -> tuple[Any, int]:
-            return (self._finish(job), job.bases_before) if isinstance(job, Job) else job
+            if not isinstance(job, Job):
+                return job
+            columns = self.search.reduced(*job[:4])
+            return self._finish(job._replace(columns=columns)), job.bases_before
 
         return run_ordered(self._jobs(batches), work, self._threads)
 
     def _print(self, job: Job) -> Printed:
-        return self.search.report(job.piece, job.columns, job.maximum)
+        return self.search.report(job.piece, job.columns)
 
     def _jobs(self, batches: Iterable[Batch]) -> Iterator[Job | tuple[Printed, int]]:
         held: list[Columns] = []
@@ -177,13 +180,9 @@ class Run:
         """Piece, or None for a batch; the size of its batch; what was found in it."""
         search = self.search
         if not self._cluster:
-            sources = batches
-            if self._by_columns:  # devices take packed pieces
-                texts = run_ordered(batches, partial(search.prepare, deferred=self.backend.on_gpu), self._threads)
-                sources = run_ordered(texts, self._staged, _STAGERS) if self.backend.on_gpu else texts
-            at_work = self._find if self._by_columns else partial(match_item, search)
-            make_kernel = partial(kernel_for, search=search, printing=self._printing)
-            stage: Stage[Any, Matches] = Stage(at_work, make_kernel)
+            texts = run_ordered(batches, partial(search.prepare, deferred=self.backend.on_gpu), self._threads)
+            sources = run_ordered(texts, self._staged, _STAGERS) if self.backend.on_gpu else texts
+            stage: Stage[Any, Matches] = Stage(self._find, partial(kernel_for, search=search, printing=self._printing))
             for matches in self.backend.run(self._items(sources), stage):
                 yield matches.piece, matches.piece.source.size, self._parts(matches)
             return
@@ -196,7 +195,7 @@ class Run:
 
         for found in self.backend.run(items(), worker_stage(search)):
             item = in_flight.popleft()
-            yield item if isinstance(item, Piece) else None, found.size, found.parts
+            yield item if isinstance(item, Piece) else None, found.size, [found.part]
 
     def _staged(self, text: QueryText) -> QueryText:
         return text.staged(pinned_allocator(self.backend.devices), self._printing)
@@ -231,7 +230,7 @@ class Run:
     def _parts(self, matches: Matches) -> Iterator[Printed | Columns | Job]:
         """The matches found in a piece; if the search paused, it continues on the CPU."""
         start = matches.piece.start
-        for some in self.search.all_of(matches, self._find if self._by_columns else self.search.match):
+        for some in self.search.all_of(matches, self._find):
             piece = Piece(matches.piece.source, start, some.reached)
             start = some.reached
             if some.printed is not None:
@@ -251,8 +250,8 @@ class Run:
         """
         whole = Piece(source, 0, source.text.length)
         if source.records > 1:
-            return iter([self._job(whole, columns, 0)])
-        return self._cut(whole, self.search.keep_unique(source, columns), 0)
+            return iter([self._job(whole, columns, unique=True)])
+        return self._cut(whole, self.search.keep_unique(source, columns, self.search.threads), 0)
 
     def _cut(self, piece: Piece, columns: Columns, maximum: int) -> Iterator[Job]:
         """A piece's matches so that all threads have some to print."""
@@ -263,8 +262,8 @@ class Run:
         if start < piece.stop:
             yield self._job(piece.rest(start), columns.part(0, 0), maximum)
 
-    def _job(self, piece: Piece, columns: Columns, maximum: int) -> Job:
-        return Job(piece, columns, maximum, self.counts.records, self.counts.bases)
+    def _job(self, piece: Piece, columns: Columns, maximum: int = 0, unique: bool = False) -> Job:
+        return Job(piece, columns, maximum, unique, self.counts.records, self.counts.bases)
 
 
 def _cuts(starts: NDArray[np.uint32]) -> Iterator[tuple[int, int]]:

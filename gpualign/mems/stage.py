@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from typing import NamedTuple
 
@@ -20,11 +21,11 @@ class Found(NamedTuple):
     """All that a worker finds in an item.
 
     Attributes:
-        parts: text in order; or, of a part of a query in which matches must be unique, the matches.
+        part: as text; or, of a part of a query in which matches must be unique, the matches.
         size: of the item's batch.
     """
 
-    parts: list[Printed | Columns]
+    part: Printed | Columns
     size: BatchSize
 
 
@@ -36,37 +37,27 @@ def piece_of(search: Search, item: Item, deferred: bool = False) -> Piece:
     return Piece(source, 0, source.text.length)
 
 
-def match_item(search: Search, item: Item) -> Matches:
-    """On the CPU; large results pause (:meth:`Search.match`)."""
-    return search.match(piece_of(search, item))
-
-
 def worker_stage(search: Search) -> Stage[Item, Found]:
     """Items on a cluster's workers; those with devices parse and print meanwhile."""
+    find = partial(search.find, maximum=search.max_occurrences)
+
+    def on_cpu(item: Item) -> Found:
+        piece = piece_of(search, item)
+        return _found(search, piece, search.all_of(find(piece), find), 0)
 
     def on_device(item: Item, run: Run) -> Found:
         piece = piece_of(search, item, deferred=True)
-        return _print_all(search, piece, run(lambda _: piece))
+        matches = run(lambda _: piece)
+        if matches.printed is not None:
+            return Found(matches.printed, piece.source.size)
+        return _found(search, piece, search.all_of(matches, search.find), search.max_occurrences_left)
 
-    make_kernel = partial(kernel_for, search=search, printing=search.printed_on_device)
-    return Stage(partial(_match_all, search), make_kernel, on_device)
-
-
-def _match_all(search: Search, item: Item) -> Found:
-    """On the CPU; a search that pauses goes on at once."""
-    piece = piece_of(search, item)
-    parts = [part.printed or part.columns for part in search.all_of(search.match(piece), search.match)]
-    return Found([part for part in parts if part is not None], piece.source.size)
+    return Stage(on_cpu, partial(kernel_for, search=search, printing=search.printed_on_device), on_device)
 
 
-def _print_all(search: Search, piece: Piece, matches: Matches) -> Found:
-    """The matches that a device found, as :func:`_match_all` returns them."""
-    if matches.printed is not None:
-        return Found([matches.printed], piece.source.size)
-    parts = search.all_of(matches, search.find)
+def _found(search: Search, piece: Piece, parts: Iterator[Matches], maximum: int) -> Found:
+    """``maximum``: as :meth:`Search.reduced` takes it."""
     columns = join_columns([part.columns for part in parts if part.columns is not None])
-    if not search.unique_in_query or piece.whole:
-        return Found([search.report(piece, columns, search.max_occurrences_left)], piece.source.size)
-    if search.max_occurrences_left:
-        columns = search.keep_rare(piece, columns, search.max_occurrences_left)
-    return Found([columns], piece.source.size)
+    unique = search.unique_in_query
+    columns = search.reduced(piece, columns, maximum, unique and piece.whole)
+    return Found(columns if unique and not piece.whole else search.report(piece, columns), piece.source.size)

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpualign.lcs.top_n import TopN
+from gpualign.lcs.cpu import ScoredBatch
+from gpualign.lcs.params import LcsFilterParams
+from gpualign.lcs.query import QueryStrands, encode_query
+from gpualign.lcs.select import Collector, select
+from tests.helpers.sequences import batch_of
 
 
 @given(
@@ -14,23 +20,27 @@ from gpualign.lcs.top_n import TopN
     limit=st.integers(0, 8),
     batch=st.integers(1, 20),
     keep_ties=st.booleans(),
+    input_order=st.booleans(),
 )
-def test_any_batching_gives_the_stable_ranking(scores: list[int], limit: int, batch: int, keep_ties: bool) -> None:
-    top: TopN[int] = TopN(limit, keep_ties)
+def test_any_batching_gives_the_stable_ranking(
+    scores: list[int], limit: int, batch: int, keep_ties: bool, input_order: bool
+) -> None:
+    params = LcsFilterParams(limit, keep_ties, min_length=1, input_order=input_order and limit > 0)
+    collector, queries = Collector(params), [QueryStrands("q", 9, (encode_query("q", b"A" * 9, "dna"),))]
     for first in range(0, len(scores), batch):
-        part = np.array(scores[first : first + batch], np.int32)
-        top.add(part, part != 3, first, lambda i, first=first: first + i)  # type: ignore[misc]
-    ranking = sorted((i for i, score in enumerate(scores) if score != 3), key=lambda i: -scores[i])
+        part = np.array([scores[first : first + batch]], np.int32)
+        scored = ScoredBatch(batch_of([b"A" * (first + i) for i in range(part.size)]), part)
+        found = select(params, queries, scored)
+        assert found.subjects == part.size
+        collector.keep(replace(found.hits, number=found.hits.number + first))
+    ranking = sorted((i for i, score in enumerate(scores) if score >= 1), key=lambda i: -scores[i])
     expected = ranking if limit == 0 else ranking[:limit]
     if keep_ties and 0 < limit < len(ranking):
         expected = [i for i in ranking if scores[i] >= scores[ranking[limit - 1]]]
-    assert top.ranked() == expected
-
-
-def test_only_candidates_are_asked_for_their_payload() -> None:
-    asked: list[int] = []
-    top: TopN[int] = TopN(2)
-    for first in (0, 3):
-        top.add(np.array([5, 7, 6], np.int32), np.ones(3, bool), first, lambda i: asked.append(i) or i)
-    assert asked == [1, 2, 1]
-    assert top.ranked() == [1, 1]
+    ranks = {number: rank for rank, number in enumerate(expected, 1)}
+    hits = collector.ranked()
+    assert hits.number.tolist() == (sorted(expected) if params.input_order else expected)
+    assert hits.rank is not None
+    assert hits.rank.tolist() == [ranks[number] for number in hits.number.tolist()]
+    assert hits.lengths.tolist() == hits.number.tolist()
+    assert hits.lcs.tolist() == [scores[number] for number in hits.number.tolist()]

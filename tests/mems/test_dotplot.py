@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 from gpualign.engine import run_context
-from gpualign.mems import cpu as mems_search
 from gpualign.mems import dotplot, loop
 from gpualign.mems.dotplot import DotPlot
 from gpualign.mems.params import MemsParams
@@ -64,7 +63,6 @@ def test_the_longest_matches_are_kept_at_their_positions(
     write_fasta(tmp_path / "query.fa", queries, prefix="q")
     drawn: list[DotPlot] = []
     monkeypatch.setattr(DotPlot, "save", lambda plot, *_: drawn.append(plot))
-    monkeypatch.setattr(mems_search, "MAX_DOTS", maximum)
     monkeypatch.setattr(dotplot, "MAX_DOTS", maximum)
     for sizes, positions in (("CPU_PIECES", 100), ("DEVICE_PIECES", 64), ("SUFFIX_PIECES", 64)):
         monkeypatch.setattr(loop, sizes, getattr(loop, sizes)._replace(first=positions, maximum=positions))

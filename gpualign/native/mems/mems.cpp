@@ -29,51 +29,24 @@ void check_range(const MemText& text, uint64_t from, uint64_t to) {
     if (from > to || to > text.length()) throw nb::index_error("outside the text");
 }
 
-// Parameters of search and output.
-struct MemSettings {
-    uint32_t min_length;
-    bool unique_in_query;
-    MemStyle style;
-    size_t max_dots;
-};
-
 // Tells a filter the ends of matches that begin before `from`, in the same strand sequence.
-template <class Filter> void add_ends_before(MemFinder& finder, const MemText& text, uint64_t from, Filter& filter) {
+void add_ends_before(MemFinder& finder, const MemText& text, uint64_t from, RareInReference& filter) {
     if (text.blocks() && from > text.block(text.block_at(from)).begin)
         finder.ends_before(from, [&](uint64_t end) { filter.add_end(end); });
 }
 
-// Searches [from, to) into a sink; with `maximum`, only for matches whose string occurs at most so often in the
-// reference. Returns where the search stopped.
-template <class Sink>
+// Searches [from, to); with `maximum`, only for matches whose string occurs at most so often in the reference. Returns
+// where the search stopped.
 uint64_t search(const MemIndex& index, const MemText& text, uint64_t from, uint64_t to, uint32_t min_length,
-    size_t maximum, Sink& sink) {
-    if (index.sorted()) return UniqueMemFinder(index.unique_task(text, min_length), text.length()).run(from, to, sink);
+    size_t maximum, MemColumns& found) {
+    if (index.sorted()) return UniqueMemFinder(index.unique_task(text, min_length), text.length()).run(from, to, found);
     MemFinder finder(index.task(text, min_length));
-    if (maximum == 0) return finder.run(from, to, sink);
-    RareInReference<Sink> filter(sink, maximum);
+    if (maximum == 0) return finder.run(from, to, found);
+    RareInReference filter(found, maximum);
     add_ends_before(finder, text, from, filter);
     const uint64_t reached = finder.run(from, to, filter);
     filter.finish();
     return reached;
-}
-
-// Feeds a sink with matches from `from` on that were found elsewhere (by a device, or in pieces that were joined).
-template <class Sink>
-void replay(const MemIndex& index, const MemText& text, uint64_t from, uint32_t min_length, const FoundColumns& columns,
-    size_t maximum, Sink& sink) {
-    const auto put_all = [&](auto& next) {
-        for (size_t i = 0; i < columns.size(); i++) {
-            const Mem mem = columns[i];
-            next.put(&mem, 1);
-        }
-    };
-    if (maximum == 0) return put_all(sink);
-    RareInReference<Sink> filter(sink, maximum);
-    MemFinder finder(index.task(text, min_length));
-    add_ends_before(finder, text, from, filter);
-    put_all(filter);
-    filter.finish();
 }
 
 auto to_python(MemColumns&& columns) {
@@ -100,63 +73,23 @@ Output<uint8_t> text_to_numpy(TextBuffer& text) {
     return Output<uint8_t>(bytes, {size}, nb::capsule(bytes, [](void* p) noexcept { std::free(p); }));
 }
 
-auto dots_to_numpy(const LongestDots& dots) {
-    const size_t n = dots.kept().size();
-    std::vector<uint64_t> queries(n);
-    std::vector<uint32_t> references(n), lengths(n);
-    std::vector<uint8_t> reverse(n);
-    for (size_t i = 0; i < n; i++) {
-        const Dot& dot = dots.kept()[i];
-        queries[i] = dot.query;
-        references[i] = dot.reference;
-        lengths[i] = dot.length;
-        reverse[i] = dot.reverse;
-    }
-    return tuple_of(to_numpy(std::move(queries)), to_numpy(std::move(references)), to_numpy(std::move(lengths)),
-        to_numpy(std::move(reverse)), dots.total);
-}
-
-// (text, headers, dots)
-auto printed_to_python(MemReporter& reporter) {
-    auto dots = reporter.dots.maximum ? std::optional(dots_to_numpy(reporter.dots)) : std::nullopt;
-    return tuple_of(text_to_numpy(reporter.out), reporter.headers, std::move(dots));
-}
-
 // Names of a text's records: bytes, and where each begins.
 using Names = std::tuple<Input<uint8_t>, Input<int64_t>>;
 
-MemReporter reporter_of(const MemIndex& index, const MemSettings& settings, const MemText& text, const Names& names,
-    uint64_t from, uint64_t to) {
+// Formats the matches that start in [from, to).
+auto report_mems(const MemIndex& index, const nb::bytes& style, const MemText& text, const Names& names, uint64_t from,
+    uint64_t to, const FoundColumns::Tuple& found) {
     check_range(text, from, to);
-    return {text, index.reference.view(), index.names, {std::get<0>(names).data(), std::get<1>(names).data()},
-        settings.style, settings.unique_in_query, from, settings.max_dots};
-}
-
-auto match_mems(const MemIndex& index, const MemSettings& settings, const MemText& text, const Names& names,
-    uint64_t from, uint64_t to, size_t maximum, size_t limit) {
-    MemReporter reporter = reporter_of(index, settings, text, names, from, to);
-    reporter.limit = limit;
-    uint64_t reached;
-    {
-        nb::gil_scoped_release release;
-        reached = search(index, text, from, to, settings.min_length, maximum, reporter);
-        reporter.finish(reached);
-    }
-    return tuple_of(printed_to_python(reporter), reached);
-}
-
-// Formats matches that were found elsewhere.
-auto report_mems(const MemIndex& index, const MemSettings& settings, const MemText& text, const Names& names,
-    uint64_t from, uint64_t to, const FoundColumns::Tuple& found, size_t maximum) {
-    MemReporter reporter = reporter_of(index, settings, text, names, from, to);
+    const NameList queries{std::get<0>(names).data(), std::get<1>(names).data()};
+    MemReporter reporter(text, index.reference.view(), index.names, queries, struct_of<MemStyle>(style), from);
     const FoundColumns columns(found);
     {
         nb::gil_scoped_release release;
         reporter.expect(columns.size());
-        replay(index, text, from, settings.min_length, columns, maximum, reporter);
+        for (size_t i = 0; i < columns.size(); i++) reporter.put(columns[i]);
         reporter.finish(to);
     }
-    return printed_to_python(reporter);
+    return tuple_of(text_to_numpy(reporter.out), reporter.headers);
 }
 
 struct MutableColumns {
@@ -221,7 +154,14 @@ auto keep_rare(const MemIndex& index, const MemText& text, uint64_t from, uint32
     MemColumns kept;
     {
         nb::gil_scoped_release release;
-        replay(index, text, from, min_length, columns, maximum, kept);
+        RareInReference filter(kept, maximum);
+        MemFinder finder(index.task(text, min_length));
+        add_ends_before(finder, text, from, filter);
+        for (size_t i = 0; i < columns.size(); i++) {
+            const Mem mem = columns[i];
+            filter.put(&mem, 1);
+        }
+        filter.finish();
     }
     return to_python(std::move(kept));
 }
@@ -390,36 +330,16 @@ void bind_mem_index(nb::module_& m) {
             [](nb::handle self) { return borrowed(nb::cast<const MemIndex&>(self).segments.near_break(), self); });
 }
 
-void bind_mem_settings(nb::module_& m) {
-    nb::class_<MemSettings>(m, "MemSettings", "What is looked for and how it is printed.")
-        .def(
-            "__init__",
-            [](MemSettings* self, uint32_t min_length, bool unique_in_query, bool four_columns, bool lengths,
-                bool strings, bool forward_coordinates, bool table, size_t max_dots) {
-                new (self) MemSettings{min_length, unique_in_query,
-                    {four_columns, lengths, strings, forward_coordinates, table}, max_dots};
-            },
-            nb::kw_only(), nb::arg("min_length"), nb::arg("unique_in_query"), nb::arg("four_columns"),
-            nb::arg("lengths"), nb::arg("strings"), nb::arg("forward_coordinates"), nb::arg("table"),
-            nb::arg("max_dots"));
-}
-
 void bind_mem_search(nb::module_& m) {
     m.def("find_mems", &find_mems, nb::arg("index"), nb::arg("text"), nb::arg("start"), nb::arg("stop"), nb::kw_only(),
         nb::arg("min_length"), nb::arg("maximum"), nb::arg("limit"),
         "Matches whose string occurs at most `maximum` times in the reference (0: any number): ((starts, references, "
         "lengths), uint32; the start where the search paused after `limit` matches).");
-    m.def("match_mems", &match_mems, nb::arg("index"), nb::arg("settings"), nb::arg("text"), nb::arg("names"),
-        nb::arg("start"), nb::arg("stop"), nb::kw_only(), nb::arg("maximum"), nb::arg("limit"),
-        "((text uint8, headers in it, dots), the start where the search paused after `limit` bytes); names: "
+    m.def("report_mems", &report_mems, nb::arg("index"), nb::arg("style"), nb::arg("text"), nb::arg("names"),
+        nb::arg("start"), nb::arg("stop"), nb::arg("columns"),
+        "(text uint8, headers in it) of the matches that start in [start, stop). style: a MemStyle; names: "
         "(characters, "
-        "offsets) of the records; dots: None for none, or of the longest matches (queries uint64, references uint32, "
-        "lengths uint32, reverse uint8, number of all matches).");
-    m.def("report_mems", &report_mems, nb::arg("index"), nb::arg("settings"), nb::arg("text"), nb::arg("names"),
-        nb::arg("start"), nb::arg("stop"), nb::arg("columns"), nb::kw_only(), nb::arg("maximum"),
-        "(text uint8, headers in it, dots) of all matches that start in [start, stop), but those whose string occurs "
-        "more "
-        "than `maximum` times (0: none).");
+        "offsets) of the records.");
     m.def("keep_rare", &keep_rare, nb::arg("index"), nb::arg("text"), nb::arg("start"), nb::kw_only(),
         nb::arg("min_length"), nb::arg("columns"), nb::arg("maximum"),
         "Of all matches that start from `start` on, those whose string occurs at most `maximum` times in the "
@@ -437,7 +357,6 @@ void bind_mem_search(nb::module_& m) {
 void bind_mems(nb::module_& m) {
     bind_mem_texts(m);
     bind_mem_index(m);
-    bind_mem_settings(m);
     bind_mem_search(m);
 }
 

@@ -10,9 +10,7 @@
 #include <vector>
 
 #include "algo/text/mem_lines.hpp"
-#include "mems/dots.hpp"
 #include "mems/text.hpp"
-#include "mems/unique.hpp"
 #include "index/reference.hpp"
 
 namespace gpualign {
@@ -104,10 +102,8 @@ public:
     // Reports the range of text positions from `from` on: matches that start there and the headers of strand sequences
     // that begin there.
     MemReporter(const MemText& text, const ReferenceView& reference, const std::vector<std::string>& reference_names,
-        NameList queries, MemStyle style, bool unique_in_query, uint64_t from, size_t max_dots)
-        : text_(text), reference_(reference), names_(reference_names), queries_(queries), style_(style),
-          unique_in_query_(unique_in_query) {
-        dots.maximum = max_dots;
+        NameList queries, MemStyle style, uint64_t from)
+        : text_(text), reference_(reference), names_(reference_names), queries_(queries), style_(style) {
         size_t longest = 0;
         for (const std::string& name : names_) longest = std::max(longest, name.size());
         width_ = longest;
@@ -115,42 +111,26 @@ public:
         look_ahead();
     }
 
-    void put(const Mem* mems, size_t count) {
-        for (size_t i = 0; i < count; i++) {
-            while (next_begin_ <= mems[i].start) open_next();
-            if (unique_in_query_) held_.push_back(mems[i]);
-            else line(mems[i]);
-        }
+    void put(const Mem& mem) {
+        while (next_begin_ <= mem.start) open_next();
+        line(mem);
     }
 
     // Reserves space for about so many matches.
     void expect(size_t matches) { out.reserve(matches * (width_ + 33)); }
 
-    bool full() const { return out.size() >= limit; }
-
     // Ends the range at `to`.
     void finish(uint64_t to) {
         while (next_begin_ < to) open_next();
-        flush();
     }
 
     TextBuffer out;
-    size_t limit = ~size_t(0);  // bytes after which the search pauses
     int64_t headers = 0;  // put out
-    LongestDots dots;
 
 private:
-    void flush() {
-        if (held_.empty()) return;
-        keep_unique_in_query(held_);
-        for (const Mem& mem : held_) line(mem);
-        held_.clear();
-    }
-
     void look_ahead() { next_begin_ = next_ < text_.blocks() ? text_.block(next_).begin : ~uint64_t(0); }
 
     void open_next() {
-        flush();
         const TextBlock block = text_.block(next_++);
         look_ahead();
         if (style_.table) return;
@@ -163,11 +143,6 @@ private:
 
     void line(const Mem& mem) {
         const TextBlock block = text_.block(next_ ? next_ - 1 : 0);
-        if (dots.maximum) {
-            const uint64_t left =
-                block.reverse ? block.begin + block.length - mem.start - mem.length : mem.start - block.begin;
-            dots.add({text_.bases_before(block.record) + left, mem.reference, mem.length, block.reverse});
-        }
         if (mem.reference < contig_begin_ || mem.reference >= contig_end_) {
             contig_ = reference_.contig_of(mem.reference);
             contig_begin_ = uint64_t(reference_.contig_offsets[contig_]);
@@ -200,13 +175,11 @@ private:
     const std::vector<std::string>& names_;
     const NameList queries_;
     const MemStyle style_;
-    const bool unique_in_query_;
     size_t width_ = 0;
     size_t next_ = 0;  // the first strand sequence whose header is still to come,
     uint64_t next_begin_ = 0;  // and where it begins
     size_t contig_ = 0;
     uint64_t contig_begin_ = 1, contig_end_ = 0;
-    std::vector<Mem> held_;  // of the current strand sequence, until all of them are known
 };
 
 }  // namespace gpualign

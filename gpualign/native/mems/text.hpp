@@ -90,7 +90,6 @@ public:
         for (size_t i = 0; i + 1 < begins_.size(); i++) result.push_back(begins_[i + 1] - begins_[i] - 1);
         return result;
     }
-    uint64_t bases_before(uint32_t record) const { return begins_[record] - 1 - record; }  // of the records before
 
 private:
     void take(TextPacker& packer, bool deferred) {

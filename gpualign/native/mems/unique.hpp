@@ -19,6 +19,7 @@
 
 #include "algo/mems/mem.hpp"
 #include "index/builder.hpp"
+#include "mems/columns.hpp"
 
 namespace gpualign {
 
@@ -48,9 +49,9 @@ private:
 // Passes on the matches whose string occurs at most `maximum` times in the reference. They must come in order of
 // starts; those of one start in any. Text positions grow from strand sequence to strand sequence, so one filter serves
 // all.
-template <class Sink> class RareInReference {
+class RareInReference {
 public:
-    RareInReference(Sink& next, size_t maximum) : next_(next), ends_(maximum + 1) {}
+    RareInReference(MemColumns& next, size_t maximum) : next_(next), ends_(maximum + 1) {}
 
     // Adds the end of a match that begins before the first one given.
     void add_end(uint64_t end) { ends_.add(end); }
@@ -74,7 +75,7 @@ public:
 private:
     static uint64_t end_of(const Mem& mem) { return uint64_t(mem.start) + mem.length; }
 
-    Sink& next_;
+    MemColumns& next_;
     Largest ends_;
     std::vector<Mem> group_;  // of one start
 };

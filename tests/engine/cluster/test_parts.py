@@ -28,6 +28,9 @@ from gpualign.io.reads import read_file
 from gpualign.io.references import read_reference
 from gpualign.io.text import Stored
 from gpualign.lcs.cpu import ScoredBatch
+from gpualign.lcs.params import LcsFilterParams
+from gpualign.lcs.query import QueryStrands, encode_query
+from gpualign.lcs.select import select
 from gpualign.pairwise.bounded_gaps.cpu import PairBlock
 from gpualign.params import RunOptions
 from gpualign.sequences import pairs as pair_blocks
@@ -148,16 +151,16 @@ def test_pairs_travel_as_runs(queries: list[int]) -> None:
 
 def test_only_subjects_that_count_come_back() -> None:
     records = [("a", "AC", "I#"), ("bb", "", ""), ("c", "GGT", "IJK"), ("d", "T", "!"), ("ee", "ACGT", "ABCD")]
-    scored = ScoredBatch(SequenceBatch.from_records(records), np.array([[2, 0, 3, 1, 4]], np.int32))
-    few = scored.only(np.array([1, 4]))
-    assert [few.batch.name(i) for i in range(2)] == ["bb", "ee"]
-    assert [few.batch.sequence(i) for i in range(2)] == [b"", b"ACGT"]
-    assert [few.batch.quality(i) for i in range(2)] == [b"", b"ABCD"]
-    assert few.indices is not None
-    assert (few.lengths.tolist(), few.indices.tolist(), few.subjects, few.residues) == ([[0, 4]], [1, 4], 5, 10)
-    none = scored.only(np.array([], np.int64))
-    assert (len(none.batch), none.subjects, none.residues) == (0, 5, 10)
-    assert scored.only(np.array([0, 2, 4])) is scored
+    scored = ScoredBatch(SequenceBatch.from_records(records), np.array([[2, 0, 3, 1, 4]] * 2, np.int32))
+    queries = [QueryStrands(name, 4, (encode_query(name, b"ACGT", "dna"),)) for name in "qr"]
+    few = select(LcsFilterParams(top=2, whole_records=True), queries, scored)
+    assert (few.hits.number.tolist(), few.hits.query.tolist()) == ([2, 4, 2, 4], [0, 0, 1, 1])
+    assert (few.hits.lcs.tolist(), few.hits.lengths.tolist()) == ([3, 4, 3, 4], [3, 4, 3, 4])
+    assert [few.hits.batch.name(i) for i in few.hits.subject.tolist()] == ["c", "ee", "c", "ee"]
+    assert [few.hits.batch.sequence(i) for i in range(len(few.hits.batch))] == [b"GGT", b"ACGT"]
+    assert (few.subjects, few.residues) == (5, 10)
+    none = select(LcsFilterParams(min_length=5), queries, scored)
+    assert (len(none.hits), len(none.hits.batch), none.subjects, none.residues) == (0, 0, 5, 10)
 
 
 def test_other_versions_are_refused() -> None:
