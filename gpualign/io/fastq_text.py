@@ -125,7 +125,8 @@ class FastqText:
             return 0
         begin: int = tile * _native.FASTQ_TILE
         text = self.chunk.data.part(begin, min(begin + _native.FASTQ_TILE, len(self.chunk.data)))
-        return begin + _native.line_begin(text.joined(self.chunk.path), 4 * record - int(self.lines_before[tile]))
+        newlines = np.flatnonzero(text.joined(self.chunk.path) == _NEWLINE)
+        return begin + int(newlines[4 * record - int(self.lines_before[tile]) - 1]) + 1
 
 
 def head_of(chunk: Chunk) -> Chunk:

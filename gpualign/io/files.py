@@ -73,26 +73,6 @@ class StoredFile:
         """Fill ``memory`` with the bytes at an offset; from any thread."""
         _read_into(memory, self.descriptor, self.path, offset)
 
-    def count_fastq_lines(self, offset: int, size: int, lines_before: NDArray[np.uint32]) -> tuple[int, bool]:
-        """Number of lines of a part, and whether one is blank; fills in the lines before each tile."""
-        counted = _native.count_stored_fastq_lines(self.descriptor, offset, size, lines_before)
-        lines, blank, missing, error = counted
-        self._check(missing, error)
-        return lines, blank
-
-    @STEPS.at("read")
-    def record_cuts(self, offset: int, size: int) -> tuple[int, int, int]:
-        """Where a part of FASTA can be cut: see ``_native.record_cuts``."""
-        cuts, missing, error = _native.stored_record_cuts(self.descriptor, offset, size)
-        self._check(missing, error)
-        return cuts
-
-    def _check(self, missing: int, error: int) -> None:
-        if error:
-            raise InputError(os_reason(OSError(error, os.strerror(error))), self.path)
-        if missing:
-            raise InputError("became shorter while it was read", self.path)
-
     def __del__(self) -> None:
         if hasattr(self, "descriptor"):
             os.close(self.descriptor)

@@ -103,11 +103,6 @@ class Streamed:
     def streamed(self, stack: ExitStack) -> Streamed:
         return self
 
-    def record_cuts(self, size: int) -> tuple[int, int, int]:
-        """Where the first ``size`` bytes held can be cut: see ``_native.record_cuts``."""
-        cuts: tuple[int, int, int] = _native.record_cuts(self._held[:size])
-        return cuts
-
 
 class Stored:
     """Text that stays in a plain file until it is parsed; the reader inspects only borders."""
@@ -132,9 +127,6 @@ class Stored:
 
     def streamed(self, stack: ExitStack) -> Streamed:
         return Streamed(self._file)
-
-    def record_cuts(self, size: int) -> tuple[int, int, int]:
-        return self._stored.record_cuts(self.offset, size)
 
 
 #: sources of FASTA records that are too long to be held
@@ -272,9 +264,6 @@ class StoredText(Text):
 
     def first_line(self, path: str) -> int:
         return 1 + newlines(self.file, 0, self.offset)
-
-    def count_fastq_lines(self, path: str, lines_before: NDArray[np.uint32]) -> tuple[int, bool]:
-        return self.file.count_fastq_lines(self.offset, self.size, lines_before)
 
 
 @dataclass(frozen=True)
