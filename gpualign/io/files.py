@@ -18,13 +18,12 @@ import numpy as np
 from isal import isal_zlib
 from numpy.typing import NDArray
 
-from gpualign import _native
 from gpualign.errors import InputError
 from gpualign.io import tuning
 from gpualign.io.bgzf import BAM_MAGIC, BGZF_END, BgzfCodec, BgzfReader, Inflated, is_bgzf
 from gpualign.io.deflate_packages import open_gzip
 from gpualign.io.gzip_parts import inflated_parts
-from gpualign.io.streams import MemberReader, PrefetchedPipe, PrefixedStream, fill, is_zstd, zstd_decompressor
+from gpualign.io.streams import MemberReader, PrefetchedPipe, PrefixedStream, fill, is_zstd
 from gpualign.streaming.prefetch import Prefetch
 from gpualign.streaming.timeline import STEPS
 
@@ -188,13 +187,10 @@ class InputFile:
             return MemberReader(self._raw, bz2.BZ2Decompressor)
         if head.startswith(_XZ_MAGIC):
             return MemberReader(self._raw, partial(lzma.LZMADecompressor, lzma.FORMAT_XZ))
-        try:
-            new, damage = zstd_decompressor()
-        except ImportError:
-            self.close()
-            raise InputError("is compressed with zstd (pip install zstandard to read it)", self.path) from None
-        self._damage = (*_DAMAGE, damage)
-        return MemberReader(self._raw, new)
+        import zstandard  # few inputs need it
+
+        self._damage = (*_DAMAGE, zstandard.ZstdError)
+        return MemberReader(self._raw, zstandard.ZstdDecompressor().decompressobj)
 
     def read_ahead(self, size: int) -> None:
         """Allow about ``size`` bytes of a pipe opened by :func:`open_together` to be read ahead."""
