@@ -212,7 +212,7 @@ def inflated_in(allocate: Allocate, blocks: NDArray[np.uint8]) -> NDArray[np.uin
     Raises:
         ValueError: the blocks are damaged.
     """
-    _, nbytes = _native.count_bgzf_blocks(blocks)
+    nbytes = int(_native.bgzf_block_sizes(blocks)[1].sum())
     if (memory := allocate(nbytes + 1)) is not None:
         with STEPS.at("inflate"):
             isal().inflate_into(blocks, memory)
