@@ -66,33 +66,25 @@ class StoredFile:
         Raises:
             InputError: they are not there (any more).
         """
-        return _part(self.descriptor, self.path, offset, size)
+        text = np.empty(size, np.uint8)
+        self.read_into(text, offset)
+        return text
 
     def read_into(self, memory: NDArray[np.uint8], offset: int) -> None:
-        """Fill ``memory`` with the bytes at an offset; from any thread."""
-        _read_into(memory, self.descriptor, self.path, offset)
+        """Fill ``memory`` with the bytes at an offset; from any thread; raises like :meth:`part`."""
+        read = 0
+        try:
+            with STEPS.at("read"):
+                while read < len(memory) and (count := os.preadv(self.descriptor, [memory[read:].data], offset + read)):
+                    read += count
+        except OSError as error:
+            raise InputError(os_reason(error), self.path) from error
+        if read < len(memory):
+            raise InputError("became shorter while it was read", self.path)
 
     def __del__(self) -> None:
         if hasattr(self, "descriptor"):
             os.close(self.descriptor)
-
-
-def _part(descriptor: int, path: str, offset: int, size: int) -> NDArray[np.uint8]:
-    text = np.empty(size, np.uint8)
-    _read_into(text, descriptor, path, offset)
-    return text
-
-
-def _read_into(memory: NDArray[np.uint8], descriptor: int, path: str, offset: int) -> None:
-    read = 0
-    try:
-        with STEPS.at("read"):
-            while read < len(memory) and (count := os.preadv(descriptor, [memory[read:].data], offset + read)):
-                read += count
-    except OSError as error:
-        raise InputError(os_reason(error), path) from error
-    if read < len(memory):
-        raise InputError("became shorter while it was read", path)
 
 
 def open_input(path: str) -> Any:
@@ -238,14 +230,6 @@ class InputFile:
             return self._prefixed.last[-size:]
         descriptor = self._file.fileno()
         return os.pread(descriptor, size, max(0, os.fstat(descriptor).st_size - size))
-
-    def part(self, offset: int, size: int) -> NDArray[np.uint8]:
-        """Read bytes of a plain file at an offset, from any thread; does not affect :meth:`read`.
-
-        Raises:
-            InputError: they are not there (any more).
-        """
-        return _part(self._file.fileno(), self.path, offset, size)
 
     def stored(self) -> StoredFile:
         """The plain file as an object that stays open when this one is closed."""

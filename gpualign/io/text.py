@@ -119,7 +119,7 @@ class Stored:
         return min(left, size)
 
     def text(self, begin: int, end: int) -> NDArray[np.uint8]:
-        return self._file.part(self.offset + begin, end - begin)
+        return self._stored.part(self.offset + begin, end - begin)
 
     def take(self, size: int) -> StoredText:
         self.offset += size
@@ -263,7 +263,9 @@ class StoredText(Text):
         self.file.read_into(memory, self.offset + begin)
 
     def first_line(self, path: str) -> int:
-        return 1 + newlines(self.file, 0, self.offset)
+        starts = range(0, self.offset, _COUNTED_AT_ONCE)
+        parts = (self.file.part(at, min(_COUNTED_AT_ONCE, self.offset - at)) for at in starts)
+        return 1 + sum(int(_native.count_newlines(part)) for part in parts)
 
 
 @dataclass(frozen=True)
@@ -301,12 +303,6 @@ def between(pieces: tuple[NDArray[np.uint8], ...], begin: int, end: int) -> Iter
         if begin < at + len(piece) and at < end:
             yield piece[max(0, begin - at) : end - at]
         at += len(piece)
-
-
-def newlines(file: InputFile | StoredFile, begin: int, end: int) -> int:
-    """Number of newlines in a part of a plain file."""
-    starts = range(begin, end, _COUNTED_AT_ONCE)
-    return sum(int(_native.count_newlines(file.part(at, min(_COUNTED_AT_ONCE, end - at)))) for at in starts)
 
 
 def lines_before(file: InputFile, size: int) -> int:
