@@ -214,11 +214,6 @@ class Text(ABC):
         """Fill ``memory`` with stored bytes from offset ``begin`` on."""
         raise NotImplementedError
 
-    def count_fastq_lines(self, path: str, lines_before: NDArray[np.uint32]) -> tuple[int, bool]:
-        """Number of lines, and whether one is blank; fills in the lines before each tile of :class:`FastqText`."""
-        lines, blank = _native.count_fastq_lines(self.pieces(path), lines_before)
-        return lines, blank
-
     def first_line(self, path: str) -> int:
         """Number of the first line in the file; reads the file up to there."""
         raise NotImplementedError

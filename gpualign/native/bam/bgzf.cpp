@@ -2,13 +2,9 @@
 #include "bam/bgzf.hpp"
 
 #include <fcntl.h>
-#include <nanobind/stl/array.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/vector.h>
-#include <unistd.h>
 
-#include <array>
-#include <cerrno>
 #include <utility>
 #include <vector>
 
@@ -103,33 +99,6 @@ struct IsalLibrary {
     }
 };
 
-// Reads intervals of files, (descriptor, offset, bytes) each, into one array. Throws Python's OSError, and
-// std::invalid_argument if a file is too short.
-Output<uint8_t> read_at(const std::vector<std::array<uint64_t, 3>>& places) {
-    std::vector<uint8_t> data;
-    int failed = 0;
-    {
-        nb::gil_scoped_release release;
-        size_t total = 0, had = 0;
-        for (const auto& [file, offset, bytes] : places) total += bytes;
-        data.resize(total);
-        for (auto [file, offset, bytes] : places) {
-            while (bytes && !failed) {
-                const ssize_t more = pread(int(file), data.data() + had, bytes, off_t(offset));
-                if (more == 0) throw std::invalid_argument("a file is cut short");
-                if (more > 0) had += size_t(more), offset += uint64_t(more), bytes -= uint64_t(more);
-                else if (errno != EINTR) failed = errno;
-            }
-        }
-    }
-    if (failed) {
-        errno = failed;
-        PyErr_SetFromErrno(PyExc_OSError);
-        throw nb::python_error();
-    }
-    return to_numpy(std::move(data));
-}
-
 // Gives back the space of an interval of a file, which reads as zeros from then on, where the file system can do so.
 void release_file(int file, uint64_t offset, uint64_t bytes) {
     nb::gil_scoped_release release;
@@ -187,9 +156,6 @@ void stage_blocks(Input<uint8_t> blocks, Output<uint8_t> payloads, Output<uint64
 }  // namespace
 
 void bind_bgzf(nb::module_& m) {
-    m.def("read_at", &read_at, nb::arg("places"),
-        "What is at places of files, (descriptor, offset, bytes) each. Raises OSError, and ValueError where a file "
-        "ends before.");
     m.def("release_file", &release_file, nb::arg("file"), nb::arg("offset"), nb::arg("bytes"),
         "Give back the space of an interval of a file, by its descriptor; nothing where the file system cannot.");
     m.def("whole_bgzf_blocks", &whole_blocks, nb::arg("data"),
