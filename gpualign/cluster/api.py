@@ -99,7 +99,7 @@ def cluster(
     with open_backend(options, "cluster", tuning.work_of(symbols_in(batch))) as backend:
         clusterer = Clusterer(params, scoring, data, backend, options)
         parts = list(clusterer.run(Progress(options, "sequence", len(data), progress)))
-    joined = Joined.join(parts)
+    joined = Joined.join([Joined.none(), *parts])
     labels = np.full(data.total, -1, np.int32)
     labels[data.number] = joined.cluster
     centroids = np.flatnonzero(joined.founds)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,15 +11,15 @@ from gpualign import _native
 from gpualign.cluster.cpu import Hits, Wanted
 from gpualign.cluster.near import Neighbors
 from gpualign.cluster.sequences import ClusterInput
-from gpualign.sequences.offsets import join_offsets
+from gpualign.sequences.columns import Columns
 
 
 @dataclass(frozen=True, eq=False)
-class Joined:
+class Joined(Columns):
     """Sequences that follow each other, each in its cluster.
 
     Attributes:
-        first: number of the first.
+        number: int64 (n,), in the order in which they are taken.
         cluster: int32 (n,).
         founds: uint8 (n,), 1 where it is the cluster's centroid.
         identity: float64 (n,), with the centroid.
@@ -29,7 +28,7 @@ class Joined:
         operations, operation_offsets: CIGARs of the alignments with the centroids; of a centroid none.
     """
 
-    first: NDArray[np.int64]
+    number: NDArray[np.int64]
     cluster: NDArray[np.int32]
     founds: NDArray[np.uint8]
     identity: NDArray[np.float64]
@@ -38,18 +37,11 @@ class Joined:
     operations: NDArray[np.uint32]
     operation_offsets: NDArray[np.int64]
 
-    def __len__(self) -> int:
-        return len(self.cluster)
-
     @classmethod
-    def join(cls, parts: Sequence[Joined]) -> Joined:
-        """All sequences of the parts."""
+    def none(cls) -> Joined:
+        """No sequences."""
         kinds = ("i8", "i4", "u1", "f8", "u1", "u1", "u4")
-        empty = cls(*(*(np.zeros(0, kind) for kind in kinds), np.zeros(1, np.int64)))
-        parts = [empty, *parts]
-        columns = (np.concatenate([getattr(part, entry.name) for part in parts]) for entry in fields(cls)[1:-1])
-        offsets = join_offsets([part.operation_offsets for part in parts])
-        return cls(*(np.zeros(1, np.int64), *columns, offsets))
+        return cls(*(*(np.zeros(0, kind) for kind in kinds), np.zeros(1, np.int64)))
 
 
 class Greedy:
@@ -104,7 +96,7 @@ class Greedy:
             new.add(rows[may_found])
             before = np.searchsorted(first_at[may_found], last_at[compared]).astype(np.int32)
             within = self._neighbors.of(new, rows[compared], np.zeros(len(compared), np.int32), before, "all")
-        joined = Joined(np.array([first], np.int64), *self._clusters.join(distinct, first, *within.columns))
+        joined = Joined(np.arange(first, last), *self._clusters.join(distinct, first, *within.columns))
         self._add_targets(joined)
         return joined
 
@@ -114,7 +106,7 @@ class Greedy:
 
     def _add_targets(self, joined: Joined) -> NDArray[np.int32]:
         """The distinct sequences of the centroids; one that does not equal itself may be that of several clusters."""
-        distinct = self._data.distinct[int(joined.first[0]) + np.flatnonzero(joined.founds)]
+        distinct: NDArray[np.int32] = self._data.distinct[joined.number[joined.founds == 1]]
         new = distinct[np.sort(np.unique(distinct, return_index=True)[1])]
         self._targets.add(new[~self._is_target[new]])
         self._is_target[new] = True

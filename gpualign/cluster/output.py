@@ -56,9 +56,8 @@ class ClusterWriter:
 
     def add(self, joined: Joined) -> None:
         """Write the rows of a batch."""
-        first = int(joined.first[0])
-        here = np.arange(first, first + len(joined))
-        self._cluster[first : first + len(joined)] = joined.cluster
+        here = joined.number
+        self._cluster[here] = joined.cluster
         self._centroids = np.concatenate([self._centroids, here[joined.founds == 1]])
         centroid = self._centroids[joined.cluster]
         known = not np.isnan(joined.identity).any()

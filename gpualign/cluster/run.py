@@ -159,7 +159,7 @@ class Clusterer:
         founds[np.unique(cluster, return_index=True)[1]] = 1
         none = np.zeros(n, np.uint8)
         return Joined(
-            np.zeros(1, np.int64), cluster, founds, np.full(n, np.nan), none, none, np.zeros(0, np.uint32),
+            np.arange(n), cluster, founds, np.full(n, np.nan), none, none, np.zeros(0, np.uint32),
             np.zeros(n + 1, np.int64),
         )  # fmt: skip
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.io.bgzf import bgzf_writer
 from gpualign.io.output_file import open_output
+from gpualign.sequences.offsets import offsets_of, positions_of
 
 #: bases above which a .bai cannot index a contig (SAM specification, section 5.1.1)
 _LONGEST_IN_BAI = 1 << 29
@@ -26,8 +27,8 @@ class BamIndex:
     def __init__(self, lengths: NDArray[np.int64], write: Callable[[bytes | memoryview], object]) -> None:
         self._lengths = lengths.astype(np.int64)
         self._csi = bool(self._lengths.max(initial=0) >= _LONGEST_IN_BAI)
-        self._write, self._size = write, 0
-        self._places: list[NDArray[np.uint64]] = []
+        self._write = write
+        self._blocks: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
         self._builder: _native.BamIndexBuilder
 
     def start(self, header_bytes: int) -> None:
@@ -44,8 +45,7 @@ class BamIndex:
 
     def write(self, data: bytes | memoryview) -> None:
         """Write the next whole blocks of the file."""
-        self._places.append(_native.bgzf_virtual_offsets(np.frombuffer(data, np.uint8), self._size))
-        self._size += len(data)
+        self._blocks.append(_native.bgzf_block_sizes(np.frombuffer(data, np.uint8)))
         self._write(data)
 
     def save(self, path: str) -> str:
@@ -54,7 +54,8 @@ class BamIndex:
         Raises:
             GpualignError: as :func:`open_output`.
         """
-        index = self._builder.finish(np.concatenate(self._places), _native.BGZF_STEP)
+        sizes, contents = map(np.concatenate, zip(*self._blocks, strict=True))
+        index = self._builder.finish(virtual_offsets(sizes, contents), _native.BGZF_STEP)
         with open_output(path + (".csi" if self._csi else ".bai")) as out:
             if not self._csi:
                 out.write(index)
@@ -62,3 +63,15 @@ class BamIndex:
                 with bgzf_writer(out.write, 1) as packed:
                     packed.write(index)
         return out.path
+
+
+def virtual_offsets(sizes: NDArray[np.int64], contents: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """The virtual offset (SAM specification, section 4.1.1) of every ``BGZF_STEP`` bytes of the content of a file's
+    blocks, which hold multiples of that, but for the last one with content. An empty block has one, too.
+
+    Args:
+        sizes, contents: of the blocks, as stored and inflated.
+    """
+    steps = np.maximum(1, -(-contents // _native.BGZF_STEP))
+    within = positions_of(0, steps) * _native.BGZF_STEP
+    return (np.repeat(offsets_of(sizes)[:-1] << 16, steps) | within).astype(np.uint64)

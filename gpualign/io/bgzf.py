@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -212,7 +213,7 @@ def inflated_in(allocate: Allocate, blocks: NDArray[np.uint8]) -> NDArray[np.uin
     Raises:
         ValueError: the blocks are damaged.
     """
-    _, nbytes = _native.count_bgzf_blocks(blocks)
+    nbytes = int(_native.bgzf_block_sizes(blocks)[1].sum())
     if (memory := allocate(nbytes + 1)) is not None:
         with STEPS.at("inflate"):
             isal().inflate_into(blocks, memory)
@@ -248,11 +249,14 @@ def unpacked(places: Sequence[tuple[int, int, int]], codec: BgzfCodec = CPU_CODE
         OSError: they cannot be read.
         zlib.error: they are damaged.
     """
+    blocks, at = np.empty(sum(size for _, _, size in places), np.uint8), 0
     with STEPS.at("read"):
-        try:
-            blocks = _native.read_at(places)
-        except ValueError as error:
-            raise zlib.error(str(error)) from None
+        for descriptor, offset, size in places:
+            end = at + size
+            while at < end:
+                if not (count := os.preadv(descriptor, [blocks[at:end].data], offset)):
+                    raise zlib.error("a file is cut short")
+                at, offset = at + count, offset + count
     content = codec.inflate(blocks) if len(blocks) else None
     return _inflated(blocks) if content is None else content
 

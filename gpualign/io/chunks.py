@@ -115,7 +115,7 @@ def _last_border(source: Source, border: Border, end: int, long_records: bool) -
         if begin == 0:
             return 0
         # a scan tells of a long record sooner than ever larger windows
-        if long_records and window == _WINDOW and not cast("RecordSource", source).record_cuts(end)[1]:
+        if long_records and window == _WINDOW and not _native.record_cuts(source.text(0, end))[1]:
             return 0
         window *= _WIDER
 

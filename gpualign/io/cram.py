@@ -8,6 +8,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from itertools import pairwise
+from pathlib import Path
 from typing import IO
 
 from gpualign.ending import undone_at_the_end
@@ -26,22 +27,13 @@ _INDEX = "index.crai"
 
 
 class CramIndex:
-    """A .crai, which samtools writes with the file."""
+    """A .crai, which samtools writes with the file.
 
-    def __init__(self) -> None:
-        self._content = b""
+    Attributes:
+        content: of it; empty until it is known.
+    """
 
-    def take(self, folder: str) -> None:
-        """Read what samtools has written in its folder.
-
-        Raises:
-            GpualignError: it cannot be read.
-        """
-        try:
-            with open(os.path.join(folder, _INDEX), "rb") as file:
-                self._content = file.read()
-        except OSError as error:
-            raise GpualignError(f"cannot read samtools' index in {folder}: {error.strerror}") from error
+    content = b""
 
     def save(self, path: str) -> str:
         """Write the index of the file ``path`` next to it, and return the index's path.
@@ -50,7 +42,7 @@ class CramIndex:
             GpualignError: as :func:`open_output`.
         """
         with open_output(path + ".crai") as out:
-            out.write(self._content)
+            out.write(self.content)
         return out.path
 
 
@@ -98,7 +90,7 @@ def cram_writer(
         with run_samtools((*_ARGUMENTS, *named, *output, "-"), drain, folder, environment) as samtools:
             yield samtools
         if index is not None:
-            index.take(folder)
+            index.content = Path(folder, _INDEX).read_bytes()
 
 
 def sequence_tags(reference: Reference, path: str) -> list[str]:

@@ -58,7 +58,7 @@ class FastqText:
         if chunk.kind != "fastq" or chunk.wrapped or not 0 < size < _MAX_BYTES:
             return None
         lines_before = np.zeros(size // _native.FASTQ_TILE + 1, np.uint32)
-        lines, blank = chunk.data.count_fastq_lines(chunk.path, lines_before)
+        lines, blank = _native.count_fastq_lines(chunk.data.pieces(chunk.path), lines_before)
         return None if lines % 4 or blank else cls(chunk, lines_before, lines // 4, range(lines // 4))
 
     def part(self, start: int, end: int) -> FastqText:
@@ -125,7 +125,8 @@ class FastqText:
             return 0
         begin: int = tile * _native.FASTQ_TILE
         text = self.chunk.data.part(begin, min(begin + _native.FASTQ_TILE, len(self.chunk.data)))
-        return begin + _native.line_begin(text.joined(self.chunk.path), 4 * record - int(self.lines_before[tile]))
+        newlines = np.flatnonzero(text.joined(self.chunk.path) == _NEWLINE)
+        return begin + int(newlines[4 * record - int(self.lines_before[tile]) - 1]) + 1
 
 
 def head_of(chunk: Chunk) -> Chunk:

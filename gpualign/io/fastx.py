@@ -68,26 +68,13 @@ class Chunk:
         """
         return parse(self, self.alphabet, self.comments)
 
-    def packed(self, from_file: Callable[..., Any], from_text: Callable[..., Any], *how: Any) -> list[Any] | None:
+    def packed(self, pack: Callable[..., Any], *how: Any) -> Any:
         """The records by a native packer, without flat arrays in between; None where something is wrong with them.
 
         Args:
-            from_file: (descriptor, offset, bytes, whether FASTQ, *how) -> columns and the seconds of reading, or None.
-            from_text: the same of text.
+            pack: (text, whether FASTQ, *how) -> columns or None.
         """
-        if self.wrapped:
-            return None
-        how = self.kind == "fastq", *how
-        if isinstance(self.data, StoredText):
-            found = from_file(self.data.file.descriptor, self.data.offset, self.data.size, *how)
-        else:
-            found = from_text(self.text(), *how)
-        if found is None:
-            return None
-        columns: list[Any]
-        *columns, reading = found
-        STEPS.took("read", reading)
-        return columns
+        return None if self.wrapped else pack(self.text(), self.kind == "fastq", *how)
 
     def first_line(self) -> int:
         """Number of the first line."""
@@ -140,7 +127,7 @@ class LongRecord:
         while size := source.hold(want):
             if len(header) and source.text(0, 1)[0] == ord(">"):
                 return
-            after_first, next_record, after_last = source.record_cuts(size)
+            after_first, next_record, after_last = _native.record_cuts(source.text(0, size))
             cut = next_record or (size if source.at_end else after_last or self._within_line(size))
             if not cut:
                 want = 2 * max(want, size)

@@ -18,13 +18,12 @@ import numpy as np
 from isal import isal_zlib
 from numpy.typing import NDArray
 
-from gpualign import _native
 from gpualign.errors import InputError
 from gpualign.io import tuning
 from gpualign.io.bgzf import BAM_MAGIC, BGZF_END, BgzfCodec, BgzfReader, Inflated, is_bgzf
 from gpualign.io.deflate_packages import open_gzip
 from gpualign.io.gzip_parts import inflated_parts
-from gpualign.io.streams import MemberReader, PrefetchedPipe, PrefixedStream, fill, is_zstd, zstd_decompressor
+from gpualign.io.streams import MemberReader, PrefetchedPipe, PrefixedStream, fill, is_zstd
 from gpualign.streaming.prefetch import Prefetch
 from gpualign.streaming.timeline import STEPS
 
@@ -67,53 +66,25 @@ class StoredFile:
         Raises:
             InputError: they are not there (any more).
         """
-        return _part(self.descriptor, self.path, offset, size)
+        text = np.empty(size, np.uint8)
+        self.read_into(text, offset)
+        return text
 
     def read_into(self, memory: NDArray[np.uint8], offset: int) -> None:
-        """Fill ``memory`` with the bytes at an offset; from any thread."""
-        _read_into(memory, self.descriptor, self.path, offset)
-
-    def count_fastq_lines(self, offset: int, size: int, lines_before: NDArray[np.uint32]) -> tuple[int, bool]:
-        """Number of lines of a part, and whether one is blank; fills in the lines before each tile."""
-        counted = _native.count_stored_fastq_lines(self.descriptor, offset, size, lines_before)
-        lines, blank, missing, error = counted
-        self._check(missing, error)
-        return lines, blank
-
-    @STEPS.at("read")
-    def record_cuts(self, offset: int, size: int) -> tuple[int, int, int]:
-        """Where a part of FASTA can be cut: see ``_native.record_cuts``."""
-        cuts, missing, error = _native.stored_record_cuts(self.descriptor, offset, size)
-        self._check(missing, error)
-        return cuts
-
-    def _check(self, missing: int, error: int) -> None:
-        if error:
-            raise InputError(os_reason(OSError(error, os.strerror(error))), self.path)
-        if missing:
+        """Fill ``memory`` with the bytes at an offset; from any thread; raises like :meth:`part`."""
+        read = 0
+        try:
+            with STEPS.at("read"):
+                while read < len(memory) and (count := os.preadv(self.descriptor, [memory[read:].data], offset + read)):
+                    read += count
+        except OSError as error:
+            raise InputError(os_reason(error), self.path) from error
+        if read < len(memory):
             raise InputError("became shorter while it was read", self.path)
 
     def __del__(self) -> None:
         if hasattr(self, "descriptor"):
             os.close(self.descriptor)
-
-
-def _part(descriptor: int, path: str, offset: int, size: int) -> NDArray[np.uint8]:
-    text = np.empty(size, np.uint8)
-    _read_into(text, descriptor, path, offset)
-    return text
-
-
-def _read_into(memory: NDArray[np.uint8], descriptor: int, path: str, offset: int) -> None:
-    read = 0
-    try:
-        with STEPS.at("read"):
-            while read < len(memory) and (count := os.preadv(descriptor, [memory[read:].data], offset + read)):
-                read += count
-    except OSError as error:
-        raise InputError(os_reason(error), path) from error
-    if read < len(memory):
-        raise InputError("became shorter while it was read", path)
 
 
 def open_input(path: str) -> Any:
@@ -208,13 +179,10 @@ class InputFile:
             return MemberReader(self._raw, bz2.BZ2Decompressor)
         if head.startswith(_XZ_MAGIC):
             return MemberReader(self._raw, partial(lzma.LZMADecompressor, lzma.FORMAT_XZ))
-        try:
-            new, damage = zstd_decompressor()
-        except ImportError:
-            self.close()
-            raise InputError("is compressed with zstd (pip install zstandard to read it)", self.path) from None
-        self._damage = (*_DAMAGE, damage)
-        return MemberReader(self._raw, new)
+        import zstandard  # few inputs need it
+
+        self._damage = (*_DAMAGE, zstandard.ZstdError)
+        return MemberReader(self._raw, zstandard.ZstdDecompressor().decompressobj)
 
     def read_ahead(self, size: int) -> None:
         """Allow about ``size`` bytes of a pipe opened by :func:`open_together` to be read ahead."""
@@ -262,14 +230,6 @@ class InputFile:
             return self._prefixed.last[-size:]
         descriptor = self._file.fileno()
         return os.pread(descriptor, size, max(0, os.fstat(descriptor).st_size - size))
-
-    def part(self, offset: int, size: int) -> NDArray[np.uint8]:
-        """Read bytes of a plain file at an offset, from any thread; does not affect :meth:`read`.
-
-        Raises:
-            InputError: they are not there (any more).
-        """
-        return _part(self._file.fileno(), self.path, offset, size)
 
     def stored(self) -> StoredFile:
         """The plain file as an object that stays open when this one is closed."""

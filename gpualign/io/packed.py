@@ -16,6 +16,7 @@ from gpualign.errors import InputError
 from gpualign.io.bgzf import content_of
 from gpualign.io.files import InputFile
 from gpualign.io.text import Streamed, Text, lines_before
+from gpualign.sequences.offsets import offsets_of
 from gpualign.streaming.timeline import STEPS
 
 _READ_BYTES = 1 << 20
@@ -75,9 +76,7 @@ class PackedText(Text):
     def part(self, begin: int, end: int) -> PackedText:
         """A part, with the blocks that hold it."""
         blocks = np.frombuffer(self.blocks, np.uint8)
-        ends = np.append(0, _native.bgzf_block_ends(blocks, 0)).astype(np.int64)
-        sizes = blocks[ends[1:, None] - np.arange(4, 0, -1)].view("<u4")[:, 0]  # a block's last four bytes
-        text_ends = np.append(0, np.cumsum(sizes, dtype=np.int64))
+        ends, text_ends = map(offsets_of, _native.bgzf_block_sizes(blocks))
         start = self.begin + begin
         first = int(np.searchsorted(text_ends, start, "right")) - 1
         last = int(np.searchsorted(text_ends, self.begin + end, "left"))
@@ -110,7 +109,7 @@ class Packed:
             if (group := next(self._read, None)) is not None:
                 groups.append(group)
                 try:
-                    held += int(_native.count_bgzf_blocks(group)[1])
+                    held += int(_native.bgzf_block_sizes(group)[1].sum())
                 except ValueError as error:
                     raise InputError(f"compressed data is damaged: {error}", self.path) from None
             else:

@@ -64,7 +64,6 @@ class SamChunk:
     path: str
     line: int
     contigs: HeaderContigs
-    regular: bool
 
     @STEPS.at("parse")
     def records(self) -> NDArray[np.uint8]:
@@ -73,23 +72,25 @@ class SamChunk:
         Raises:
             InputError: one is malformed.
         """
-        text = self.text.joined(self.path)
+        given = text = self.text.joined(self.path)
         if text[-1] != ord("\n"):
             text = np.append(text, np.uint8(ord("\n")))
         try:
             records, _ = _native.bam_records(text, *self.contigs.shown_name_bytes)
         except ValueError as error:
-            raise self._malformed(text.tobytes(), str(error)) from None
+            raise self._malformed(given.tobytes(), str(error)) from None
         return records
 
     def _malformed(self, text: bytes, why: str) -> InputError:
         """Says which line it is."""
-        for number, line in enumerate(text.splitlines(keepends=True), self.line):
+        lines = text.split(b"\n")
+        for number, line in enumerate(lines):
             try:
-                _native.bam_records(np.frombuffer(line, np.uint8), *self.contigs.shown_name_bytes)
+                _native.bam_records(line + b"\n", *self.contigs.shown_name_bytes)
             except ValueError as error:
-                found = what_is_wrong(self.path, number, self.contigs.shown_names) if self.regular else None
-                return InputError(found or str(error), self.path, number)
+                shown = line.rstrip(b"\r").decode("latin-1")
+                found = what_is_wrong(shown, number + 1 < len(lines), self.contigs.shown_names) if shown else None
+                return InputError(found or str(error), self.path, self.line + number)
         return InputError(why, self.path)
 
 
@@ -234,7 +235,7 @@ class RecordInput:
 
         for cut in cuts(self._source, border, chunk_bytes):
             line = self._source.line or 0
-            yield SamChunk(self._source.take(cut), self.path, line, self.contigs, self._file.regular)
+            yield SamChunk(self._source.take(cut), self.path, line, self.contigs)
         if not self._file.marked_end():
             raise InputError("no end-of-file marker; it may be truncated", self.path)
 

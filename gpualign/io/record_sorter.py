@@ -29,6 +29,7 @@ from gpualign.io import tuning
 from gpualign.io.bgzf import CPU_CODEC, BgzfCodec, packed, unpacked
 from gpualign.io.files import os_reason
 from gpualign.params import available_cores, available_memory
+from gpualign.sequences.offsets import offsets_of
 from gpualign.streaming.ordered import run_ordered
 from gpualign.streaming.timeline import STEPS
 
@@ -366,8 +367,7 @@ class RecordSorter:
         shapes = words.reshape(-1, 6)
         sizes = np.ascontiguousarray(shapes[:, _SIZE])
         blocks = packed(content, sizes, self._codec)
-        places = _native.bgzf_pieces(np.frombuffer(blocks, np.uint8), sizes).reshape(-1, 4)
-        return blocks, np.concatenate([shapes, places], axis=1), samples
+        return blocks, np.concatenate([shapes, places_in(blocks, sizes)], axis=1), samples
 
     def _ranges(self, batches: _native.SortedBatches, runs: list[_Run], size: int) -> Iterator[tuple[Key, Key]]:
         """Keys between which there are about ``size`` bytes of records, two by two, from the first to the last."""
@@ -384,6 +384,18 @@ class RecordSorter:
         if self._spilling is not None:
             self._spilling.result()
             self._spilling = None
+
+
+def places_in(blocks: bytes | memoryview, sizes: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Where pieces of these sizes are, which BGZF blocks hold one after the other, uint64 (n, 4): where the first block
+    of each begins and its last one ends, bytes of content before and after it in these.
+    """
+    ends, text_ends = map(offsets_of, _native.bgzf_block_sizes(np.frombuffer(blocks, np.uint8)))
+    pieces = offsets_of(sizes.astype(np.int64))
+    first = np.searchsorted(text_ends, pieces[:-1], "right") - 1
+    after = np.searchsorted(text_ends, pieces[1:], "left")
+    places = [ends[first], ends[after], pieces[:-1] - text_ends[first], text_ends[after] - pieces[1:]]
+    return np.stack(places, axis=1).astype(np.uint64)
 
 
 def _turns(ranges: Iterator[tuple[Key, Key]]) -> Iterator[_Turn]:

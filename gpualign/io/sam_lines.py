@@ -6,10 +6,8 @@ import re
 from collections.abc import Collection
 
 from gpualign.errors import counted
-from gpualign.io.files import InputFile
 
 _COLUMNS = 11
-_READ_BYTES = 1 << 20
 _CIGAR = re.compile(r"\*|(\d+[MIDNSHP=X])+")
 _ON_READ = re.compile(r"(\d+)[MIS=X]")
 _TAG = re.compile(r"[A-Za-z][A-Za-z0-9]:[AifZHB]:.*")
@@ -17,11 +15,12 @@ _TAG = re.compile(r"[A-Za-z][A-Za-z0-9]:[AifZHB]:.*")
 _NUMBERS = {1: ("FLAG", 2**16 - 1), 3: ("POS", 2**31 - 1), 4: ("MAPQ", 2**8 - 1), 7: ("PNEXT", 2**31 - 1)}
 
 
-def what_is_wrong(path: str, number: int, contigs: Collection[str]) -> str | None:
-    """What is wrong with line ``number``; None if nothing is found."""
-    line, ended = _line(path, number)
-    if not line:
-        return None
+def what_is_wrong(line: str, ended: bool, contigs: Collection[str]) -> str | None:
+    """What is wrong with a line; None if nothing is found.
+
+    Args:
+        ended: by a newline.
+    """
     fields = line.split("\t")
     if not ended and (len(fields) < _COLUMNS or len(fields[10]) < len(fields[9])):
         return "the file is cut short within this record"
@@ -43,15 +42,3 @@ def what_is_wrong(path: str, number: int, contigs: Collection[str]) -> str | Non
         return f"SEQ has {counted(len(sequence), 'base')}, QUAL {counted(len(qualities), 'quality', 'qualities')}"
     bad = next((tag for tag in fields[_COLUMNS:] if not _TAG.fullmatch(tag)), None)
     return None if bad is None else f"{bad[:40]!r} is not a tag (XX:T:value)"
-
-
-def _line(path: str, number: int) -> tuple[str, bool]:
-    """A line, and whether it ends in a newline."""
-    with InputFile(path) as file:
-        rest, missing = b"", number
-        while block := file.read(_READ_BYTES):
-            lines = (rest + block).split(b"\n")
-            if len(lines) > missing:
-                return lines[missing - 1].rstrip(b"\r").decode("latin-1"), True
-            missing, rest = missing - len(lines) + 1, lines[-1]
-    return rest.decode("latin-1"), False

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import io
 import threading
 from collections import deque
@@ -169,20 +168,6 @@ class PrefetchedPipe(io.RawIOBase):
 def is_zstd(head: bytes) -> bool:
     """Whether a file with this beginning is compressed by zstd."""
     return head.startswith(_ZSTD_MAGIC) or (head[1:4] == _SKIPPED_MAGIC and head[0] >> 4 == 5)
-
-
-def zstd_decompressor() -> tuple[Callable[[], Any], type[Exception]]:
-    """A factory of decompressors, and the exception they raise on damage.
-
-    Raises:
-        ImportError: neither module is there.
-    """
-    try:
-        module = importlib.import_module("compression.zstd")
-        return module.ZstdDecompressor, module.ZstdError
-    except ImportError:
-        module = importlib.import_module("zstandard")
-        return module.ZstdDecompressor().decompressobj, module.ZstdError
 
 
 class MemberReader(io.RawIOBase):

@@ -51,7 +51,7 @@ def percents(parts: NDArray[Any], wholes: NDArray[Any], prefix: str = "") -> Col
 
 def signs(minus: NDArray[np.bool_], prefix: str = "") -> Column:
     """A column of ``-`` where ``minus`` (p,) is true, else ``+``."""
-    return ("character", prefix, np.where(minus, ord("-"), ord("+")).astype(np.uint8))
+    return Names(["+", "-"]).column(minus, prefix)
 
 
 def cigars(operations: NDArray[np.uint32], offsets: NDArray[np.int64], prefix: str = "") -> Column:

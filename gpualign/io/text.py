@@ -103,11 +103,6 @@ class Streamed:
     def streamed(self, stack: ExitStack) -> Streamed:
         return self
 
-    def record_cuts(self, size: int) -> tuple[int, int, int]:
-        """Where the first ``size`` bytes held can be cut: see ``_native.record_cuts``."""
-        cuts: tuple[int, int, int] = _native.record_cuts(self._held[:size])
-        return cuts
-
 
 class Stored:
     """Text that stays in a plain file until it is parsed; the reader inspects only borders."""
@@ -124,7 +119,7 @@ class Stored:
         return min(left, size)
 
     def text(self, begin: int, end: int) -> NDArray[np.uint8]:
-        return self._file.part(self.offset + begin, end - begin)
+        return self._stored.part(self.offset + begin, end - begin)
 
     def take(self, size: int) -> StoredText:
         self.offset += size
@@ -132,9 +127,6 @@ class Stored:
 
     def streamed(self, stack: ExitStack) -> Streamed:
         return Streamed(self._file)
-
-    def record_cuts(self, size: int) -> tuple[int, int, int]:
-        return self._stored.record_cuts(self.offset, size)
 
 
 #: sources of FASTA records that are too long to be held
@@ -222,11 +214,6 @@ class Text(ABC):
         """Fill ``memory`` with stored bytes from offset ``begin`` on."""
         raise NotImplementedError
 
-    def count_fastq_lines(self, path: str, lines_before: NDArray[np.uint32]) -> tuple[int, bool]:
-        """Number of lines, and whether one is blank; fills in the lines before each tile of :class:`FastqText`."""
-        lines, blank = _native.count_fastq_lines(self.pieces(path), lines_before)
-        return lines, blank
-
     def first_line(self, path: str) -> int:
         """Number of the first line in the file; reads the file up to there."""
         raise NotImplementedError
@@ -271,10 +258,9 @@ class StoredText(Text):
         self.file.read_into(memory, self.offset + begin)
 
     def first_line(self, path: str) -> int:
-        return 1 + newlines(self.file, 0, self.offset)
-
-    def count_fastq_lines(self, path: str, lines_before: NDArray[np.uint32]) -> tuple[int, bool]:
-        return self.file.count_fastq_lines(self.offset, self.size, lines_before)
+        starts = range(0, self.offset, _COUNTED_AT_ONCE)
+        parts = (self.file.part(at, min(_COUNTED_AT_ONCE, self.offset - at)) for at in starts)
+        return 1 + sum(int(_native.count_newlines(part)) for part in parts)
 
 
 @dataclass(frozen=True)
@@ -312,12 +298,6 @@ def between(pieces: tuple[NDArray[np.uint8], ...], begin: int, end: int) -> Iter
         if begin < at + len(piece) and at < end:
             yield piece[max(0, begin - at) : end - at]
         at += len(piece)
-
-
-def newlines(file: InputFile | StoredFile, begin: int, end: int) -> int:
-    """Number of newlines in a part of a plain file."""
-    starts = range(begin, end, _COUNTED_AT_ONCE)
-    return sum(int(_native.count_newlines(file.part(at, min(_COUNTED_AT_ONCE, end - at)))) for at in starts)
 
 
 def lines_before(file: InputFile, size: int) -> int:

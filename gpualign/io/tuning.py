@@ -12,8 +12,10 @@ PIECE_BYTES = 8 << 20
 #: threads that compress, and as many that inflate, about 0.5 and 1 GB/s each
 MAX_BGZF_THREADS = 8
 
-#: compressed bytes of a part of a gzip stream, and limit of its text as a multiple of them; more is decoded in order
-GZIP_PART_BYTES, MAX_EXPANSION = 1 << 20, 16
+#: compressed bytes of a part of a gzip stream, and limit of its text as a multiple of them; more is decoded in order.
+#: At two bytes a symbol a part's memory is below the 32 MiB up to which malloc keeps it for the next part: fresh pages
+#: cost a third of the decoding
+GZIP_PART_BYTES, MAX_EXPANSION = 1 << 20, 15
 #: decoding threads per thread that resolves references
 GZIP_DECODERS = 2
 #: smallest gzip file that is worth several threads

@@ -15,7 +15,6 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from gpualign import _native
 from gpualign.engine.run_context import RunContext
 from gpualign.errors import InputError, UsageError
 from gpualign.index.file import is_index, save_index
@@ -37,6 +36,8 @@ _SAMPLE_READS = 10_000
 _SAMPLE_BASES = 1 << 16
 #: shortest useful seed: searching the whole reference costs less than following shorter ones
 _MIN_PIECE = 7
+#: entries of which it is looked up at once whether they are of ALT contigs
+_ENTRIES_AT_ONCE = 1 << 22
 #: largest window: beyond it too few k-mers are kept
 _MAX_W = 16
 #: k for reads hardly longer than the usual k
@@ -182,8 +183,12 @@ def split_index(index: MinimizerIndex, path: str | None) -> MinimizerIndex:
     chosen = alt_contigs(index.reference.names, path)
     if not chosen.any() or chosen.all():
         return index
-    parts = _native.split_index(index.reference.native, index.offsets, index.entries, chosen)
-    primary, alt = (
-        replace(index, offsets=offsets, entries=entries, path=None) for offsets, entries in (parts[:2], parts[2:])
-    )
+    edges = index.reference.contig_offsets[1:-1][chosen[1:] != chosen[:-1]]  # where ALT contigs begin or end
+    is_alt = np.empty(len(index.entries), bool)
+    for at in range(0, len(is_alt), _ENTRIES_AT_ONCE):
+        positions = (index.entries[at : at + _ENTRIES_AT_ONCE] >> 1 & 0xFFFFFFFF).astype(np.int64)
+        is_alt[at : at + _ENTRIES_AT_ONCE] = np.searchsorted(edges, positions, "right") + chosen[0] & 1
+    alt_offsets = np.searchsorted(np.flatnonzero(is_alt), index.offsets).astype(np.uint32)
+    primary = replace(index, offsets=index.offsets - alt_offsets, entries=index.entries[~is_alt], path=None)
+    alt = replace(index, offsets=alt_offsets, entries=index.entries[is_alt], path=None)
     return replace(primary, alt=AltPart(chosen, alt))

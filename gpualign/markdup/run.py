@@ -19,7 +19,7 @@ from gpualign.io.record_input import RecordChunk, RecordInput
 from gpualign.io.record_sorter import RecordBatch, RecordOrder
 from gpualign.markdup.params import Marking, RecordFiles
 from gpualign.markdup.record_header import record_header
-from gpualign.markdup.templates import Plan, Templates, chunk_bytes, peeked, said_order
+from gpualign.markdup.templates import Plan, chunk_bytes, peeked, prepared_batches, said_order
 from gpualign.markdup.tuning import LEVEL_OF_SORT, work_of
 from gpualign.params import RunOptions
 from gpualign.records.observer import duplicates_summary, observing, warn_of_barcodes
@@ -106,11 +106,11 @@ def run_markdup(
             opened(run, source) as codec,
             observing(*of_output, header, source.contigs, options.threads, numbers) as observer,
             open_held(options.output, layout, source.contigs, options.threads, observer, codec) as out,
-            closing(Templates(source, plan, marking, observer, layout, options, codec)) as templates,
+            closing(prepared_batches(source, plan, marking, observer, layout, options, codec)) as batches,
             run.progress("record") as progress,
         ):
             out.write(layout.header(header, source.contigs))
-            for batch in templates.batches():
+            for batch in batches:
                 out.add(batch)
                 count += batch.size
                 progress.update(batch.size)

@@ -3,8 +3,8 @@ collated where they are not."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, closing
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import chain
 from typing import TypeVar
@@ -85,80 +85,59 @@ class Plan:
         return "names" if self.grouped or self.collated(marking) else "records"
 
 
-class Templates:
-    """Batches of prepared records, with what is taken of them to find duplicates. Use it in ``closing``.
+def prepared_batches(
+    source: RecordInput,
+    plan: Plan,
+    marking: Marking,
+    observer: RecordObserver,
+    layout: AlignmentLayout,
+    options: RunOptions,
+    codec: BgzfCodec,
+) -> Generator[RecordBatch, None, None]:
+    """Batches of all prepared records, with what is taken of them to find duplicates, in no order but their numbers'.
+    Close it.
 
     Args:
         layout: of the output, in whose order the batches are sorted.
+
+    Raises:
+        InputError: a damaged file, or one whose templates are not together where it seemed so.
     """
-
-    def __init__(
-        self,
-        source: RecordInput,
-        plan: Plan,
-        marking: Marking,
-        observer: RecordObserver,
-        layout: AlignmentLayout,
-        options: RunOptions,
-        codec: BgzfCodec,
-    ) -> None:
-        self._source, self._plan, self._marking, self._observer = source, plan, marking, observer
-        self._layout, self._options, self._codec = layout, options, codec
-        self._incomplete: list[NDArray[np.uint64]] = [np.zeros(0, np.uint64)]
-        self._stack = ExitStack()
-
-    def batches(self) -> Iterator[RecordBatch]:
-        """All records, in no order but their numbers'.
-
-        Raises:
-            InputError: a damaged file, or one whose templates are not together where it seemed so.
-        """
-        if self._plan.collated(self._marking):
-            yield from self._collated(self._plan.chunks)
-            return
-        work = run_ordered(self._plan.chunks, self._grouped, self._options.threads)
-        for batch, incomplete in self._stack.enter_context(closing(work)):
-            self._incomplete.append(incomplete)
-            yield batch
-        names, times = np.unique(np.concatenate(self._incomplete), return_counts=True)
-        if self._plan.grouped and len(names) and times.max() > 1:
-            raise InputError(
-                "the records of a template are not next to each other, as they seemed to be (gpualign sort --template "
-                "puts them together)",
-                self._source.path,
-            )
-
-    def _grouped(self, chunk: RecordChunk) -> tuple[RecordBatch, NDArray[np.uint64]]:
-        return self._prepared(chunk.records(), None)
-
-    def _collated(self, chunks: Iterator[RecordChunk]) -> Iterator[RecordBatch]:
-        """By way of a sorter of its own, which has half of the memory."""
-        options = self._options
-        memory = (self._layout.sort_memory or usual_memory(options.threads)) // 2
-        folder = folder_next_to(options.output)
-        sorter = RecordSorter(folder, memory, options.threads, "template", self._codec)
-        self._stack.enter_context(sorter)
-
-        def sort(chunk: RecordChunk) -> RecordBatch:
-            return RecordBatch.of(chunk.records(), "template", templates="none")
-
-        for batch in self._stack.enter_context(closing(run_ordered(chunks, sort, options.threads))):
-            sorter.add(batch)
-        ranges = sorter.collated(lambda records, numbers: self._prepared(records, numbers)[0])
-        yield from self._stack.enter_context(closing(ranges))  # type: ignore[type-var]
+    own_tags, added, templates = marking.own_tags, marking.added, plan.numbers(marking)
 
     @STEPS.at("mark")
-    def _prepared(self, records: Records, numbers: NDArray[np.uint64] | None) -> tuple[RecordBatch, NDArray[np.uint64]]:
+    def prepared(records: Records, numbers: NDArray[np.uint64] | None) -> tuple[RecordBatch, NDArray[np.uint64]]:
         """A batch, and hashes of the names of its templates that lack a read."""
-        marking, plan = self._marking, self._plan
-        tags = marking.own_tags, marking.added
-        prepared, incomplete = _native.prepare_templates(records, plan.mate_tags, *tags, plan.grouped)
-        if prepared is None:
-            prepared = records if numbers is None else records.copy()  # which are in memory that is used again
-        marks = None if self._observer.take is None else self._observer.take(prepared)
-        templates = plan.numbers(marking)
-        return RecordBatch.of(prepared, self._layout.order, marks, templates, numbers, keep=True), incomplete
+        changed, incomplete = _native.prepare_templates(records, plan.mate_tags, own_tags, added, plan.grouped)
+        if changed is None:
+            changed = records if numbers is None else records.copy()  # which are in memory that is used again
+        marks = None if observer.take is None else observer.take(changed)
+        return RecordBatch.of(changed, layout.order, marks, templates, numbers, keep=True), incomplete
 
-    def close(self) -> None:
-        """Give up what was not taken."""
-        self._stack.close()
+    if plan.collated(marking):  # by way of a sorter of its own, which has half of the memory
+        memory = (layout.sort_memory or usual_memory(options.threads)) // 2
+        folder = folder_next_to(options.output)
+
+        def by_template(chunk: RecordChunk) -> RecordBatch:
+            return RecordBatch.of(chunk.records(), "template", templates="none")
+
+        with RecordSorter(folder, memory, options.threads, "template", codec) as sorter:
+            with closing(run_ordered(plan.chunks, by_template, options.threads)) as batches:
+                for batch in batches:
+                    sorter.add(batch)
+            ranges = sorter.collated(lambda records, numbers: prepared(records, numbers)[0])
+            with closing(ranges):  # type: ignore[type-var]
+                yield from ranges
+        return
+    incomplete = [np.zeros(0, np.uint64)]
+    with closing(run_ordered(plan.chunks, lambda chunk: prepared(chunk.records(), None), options.threads)) as work:
+        for batch, names in work:
+            incomplete.append(names)
+            yield batch
+    names, times = np.unique(np.concatenate(incomplete), return_counts=True)
+    if plan.grouped and len(names) and times.max() > 1:
+        raise InputError(
+            "the records of a template are not next to each other, as they seemed to be (gpualign sort --template "
+            "puts them together)",
+            source.path,
+        )

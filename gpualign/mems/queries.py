@@ -114,7 +114,7 @@ def pack_batch(batch: Batch, strands: int, deferred: bool = False) -> QueryText:
     if isinstance(batch, QueryText):
         return batch
     if isinstance(batch, Chunk):
-        packed = batch.packed(_native.pack_stored_queries, _native.pack_query_text, strands, deferred)
+        packed = batch.packed(_native.pack_query_text, strands, deferred)
         if packed is not None:
             names, name_offsets, text = packed
             return QueryText(names, name_offsets, text.bases, text)

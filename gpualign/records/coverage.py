@@ -71,8 +71,8 @@ class ContigDepths(NamedTuple):
 
 
 class Coverage:
-    """Counts the depth of sorted records: :meth:`add` for the :meth:`changes` of all in order, then :meth:`finish`. Use
-    :func:`open_coverage`.
+    """Counts the depth of sorted records: :meth:`add` for what :meth:`measure` gives of all in order, then
+    :meth:`finish`. Use :func:`open_coverage`.
 
     Args:
         outputs: files to write: of bedGraph, or mosdepth's three.
@@ -85,8 +85,8 @@ class Coverage:
         self._names, self._lengths, self._outputs, self._bedgraph = names, lengths, outputs, bedgraph
         self._counter = _native.CoverageCounter(list(lengths), list(names) if bedgraph else [])
 
-    def changes(self, records: NDArray[np.uint8]) -> Any:
-        """Where BAM records change the depth; from any thread.
+    def measure(self, records: NDArray[np.uint8]) -> Any:
+        """Where BAM records change the depth, for :meth:`add`; from any thread.
 
         Raises:
             ValueError: they are not sorted by coordinate, or damaged.

@@ -56,7 +56,7 @@ class MethylationWriter:
     def __init__(self, counter: _native.MethylationCounter, outputs: Sequence[OutputFile]) -> None:
         self._counter, self._outputs = counter, outputs
 
-    def calls(self, records: Any) -> Any:
+    def measure(self, records: Any) -> Any:
         """What :meth:`add` takes of BAM records; from any thread.
 
         Raises:
@@ -65,7 +65,7 @@ class MethylationWriter:
         return self._counter.calls(records)
 
     def add(self, calls: Any) -> None:
-        """Count the :meth:`calls` of the next records."""
+        """Count the cytosines of the next records."""
         self._write(self._counter.add(calls))
 
     def finish(self) -> None:

@@ -21,8 +21,7 @@ class RecordObserver:
     """Finds duplicates and counts coverage (see :class:`Observer`). Use :func:`observing`.
 
     Args:
-        coverage: counts depths; None: nothing does.
-        methylation: counts cytosines; None: nothing does.
+        counters: of depths and cytosines, by their names in the report.
         threads: that find duplicates.
         templates: as for :meth:`DuplicateMarking.ends`.
 
@@ -35,12 +34,11 @@ class RecordObserver:
         self,
         marking: DuplicateMarking | None,
         libraries: Libraries,
-        coverage: Coverage | None,
+        counters: dict[str, Coverage | MethylationWriter],
         threads: int,
         templates: TemplateNumbers,
-        methylation: MethylationWriter | None = None,
     ) -> None:
-        self._coverage, self._methylation, self._threads = coverage, methylation, threads
+        self._counters, self._threads = counters, threads
         self._duplicates = None if marking is None else Duplicates(marking, libraries, templates == "records")
         self.take: Callable[[Records], Any] | None = None
         if marking is not None:
@@ -59,15 +57,11 @@ class RecordObserver:
 
     @STEPS.at("merge")
     def measure(self, records: Records) -> Any:
-        changes = None if self._coverage is None else self._coverage.changes(records)
-        return changes, None if self._methylation is None else self._methylation.calls(records)
+        return [counter.measure(records) for counter in self._counters.values()]
 
     def count(self, measured: Any) -> None:
-        changes, calls = measured
-        if self._coverage is not None:
-            self._coverage.add(changes)
-        if self._methylation is not None:
-            self._methylation.add(calls)
+        for counter, of_records in zip(self._counters.values(), measured, strict=True):
+            counter.add(of_records)
 
     def finish(self, metrics: str | None, command_line: str) -> None:
         """Write the metrics to a path, if there is one, and make the report.
@@ -81,10 +75,7 @@ class RecordObserver:
             if metrics is not None:
                 with open_output(metrics) as out:
                     out.write(found.text(command_line).encode())
-        if self._coverage is not None:
-            self.report["coverage"] = self._coverage.report()
-        if self._methylation is not None:
-            self.report["methylation"] = self._methylation.report()
+        self.report |= {name: counter.report() for name, counter in self._counters.items()}
 
 
 @contextmanager
@@ -111,13 +102,14 @@ def observing(
         GpualignError: a file cannot be written.
     """
     with ExitStack() as stack:
-        coverage = None
+        counters: dict[str, Coverage | MethylationWriter] = {}
         if coverage_path is not None:
             names, lengths = contigs.shown_names, contigs.lengths.tolist()
-            coverage = stack.enter_context(open_coverage(coverage_path, names, lengths, threads))
-        cytosines = None if methylation is None else stack.enter_context(methylation)
+            counters["coverage"] = stack.enter_context(open_coverage(coverage_path, names, lengths, threads))
+        if methylation is not None:
+            counters["methylation"] = stack.enter_context(methylation)
         libraries = Libraries.of(header.decode().splitlines())
-        observer = RecordObserver(marking, libraries, coverage, threads, templates, cytosines)
+        observer = RecordObserver(marking, libraries, counters, threads, templates)
         yield observer
     observer.finish(metrics, command_line)
 

@@ -208,7 +208,7 @@ def prepare(params: SearchParams, keep: bool, item: Item) -> Targets:
         return _of_part(params, item)
     packed = None
     if not keep and isinstance(item, Chunk) and params.alphabet == "dna":
-        packed = item.packed(_native.pack_stored_targets, _native.pack_target_text, params.within or 0)
+        packed = item.packed(_native.pack_target_text, params.within or 0)
     if packed is not None:
         names, name_offsets, lengths, arrays = packed
         target, first, size = _windows(lengths, params.within)

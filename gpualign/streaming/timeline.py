@@ -173,13 +173,6 @@ class Timeline:
                 device.host_work.append((thread.works_since, now))
             thread.works_since = None
 
-    def took(self, step: str, seconds: float) -> None:
-        """Move seconds from the calling thread's current step to this one, which native code has measured."""
-        thread = self._local.thread
-        thread.seconds[step] = thread.seconds.get(step, 0.0) + seconds
-        if thread.at:
-            thread.seconds[thread.at[-1]] = thread.seconds.get(thread.at[-1], 0.0) - seconds
-
     def at_work(self) -> list[Interval]:
         """Intervals of work that has not ended, up to now."""
         now = time.perf_counter()

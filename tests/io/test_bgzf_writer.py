@@ -16,6 +16,7 @@ import pytest
 from gpualign import _native
 from gpualign.io import bgzf
 from gpualign.io.bgzf import BLOCK_CONTENT
+from gpualign.sequences.offsets import offsets_of
 
 TEXTS = [
     b"",
@@ -38,7 +39,7 @@ def blocks(text: bytes, threads: int = 2) -> bytes:
 
 def contents(packed: bytes) -> list[bytes]:
     """Of each block."""
-    ends = [0, *_native.bgzf_block_ends(np.frombuffer(packed, np.uint8), 0).tolist()]
+    ends = offsets_of(_native.bgzf_block_sizes(packed)[0]).tolist()
     return [gzip.decompress(packed[a:b]) for a, b in itertools.pairwise(ends)]
 
 
@@ -49,13 +50,10 @@ def test_blocks_hold_the_text(text: bytes) -> None:
     assert blocks(text, 1) == native
     assert contents(native) == [text[at : at + 65_280] for at in range(0, len(text), 65_280)] + [b""]
     assert gzip.decompress(native) == text
-    ends = _native.bgzf_block_ends(np.frombuffer(native, np.uint8), 7).tolist()
-    assert len(ends) == -(-len(text) // BLOCK_CONTENT) + 1
-    assert [7 + found.start() for found in re.finditer(rb"\x1f\x8b\x08\x04.{8}BC", native, re.DOTALL)] == [
-        7,
-        *ends[:-1],
-    ]
-    assert ends[-1] == 7 + len(native)
+    ends = offsets_of(_native.bgzf_block_sizes(native)[0]).tolist()
+    assert len(ends) == -(-len(text) // BLOCK_CONTENT) + 2
+    assert [found.start() for found in re.finditer(rb"\x1f\x8b\x08\x04.{8}BC", native, re.DOTALL)] == ends[:-1]
+    assert ends[-1] == len(native)
     assert inflated is not None
     assert inflated.tobytes() == text
 

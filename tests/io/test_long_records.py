@@ -156,16 +156,3 @@ def test_where_a_record_is_cut(text: bytes) -> None:
     first, next_record, _ = expected = cuts_of(text)
     assert found[:2] == (first, next_record)
     assert next_record or found == expected
-
-
-@pytest.mark.parametrize("at", [(1 << 18) - 1, 1 << 18, (1 << 18) + 1, 3 << 18])
-def test_a_record_that_begins_where_a_block_ends(tmp_path: Path, at: int) -> None:
-    path = tmp_path / "x.fa"
-    path.write_bytes(b">a\n" + b"A" * (at - 4) + b"\n>b\nACGT")
-    with InputFile(str(path)) as file:
-        stored = file.stored()
-        assert stored.record_cuts(0, at) == (3, 0, at)
-        assert stored.record_cuts(0, at + 1)[:2] == (3, at)
-        assert stored.record_cuts(3, at)[:2] == (at - 3, at - 3)
-        with pytest.raises(InputError, match="became shorter"):
-            stored.record_cuts(4 * at, 9)

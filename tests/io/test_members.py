@@ -7,7 +7,6 @@ import gzip
 import io
 import lzma
 import random
-import sys
 import tracemalloc
 from collections.abc import Callable
 from functools import partial
@@ -24,7 +23,6 @@ from gpualign.io.reads import read_file
 from gpualign.io.streams import MemberReader
 from tests.helpers.environment import SANITIZED
 from tests.helpers.files import write_bgzf
-from tests.helpers.paths import GENOMES
 
 Cli = Callable[..., tuple[int, bytes, str]]
 
@@ -134,14 +132,3 @@ def test_memory_is_bounded(tmp_path: Path) -> None:
     tracemalloc.stop()
     assert count == 1 << 30
     assert peak < 300 << 20
-
-
-def test_without_a_module(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "x.zst").write_bytes(zstandard.compress(b">r\nACGT\n"))
-    for module in ("compression.zstd", "zstandard"):
-        monkeypatch.setitem(sys.modules, module, None)
-    code, _, error = cli("map", GENOMES, tmp_path / "x.zst")
-    assert code == 3
-    assert (
-        error == f"gpualign map: error: {tmp_path}/x.zst: is compressed with zstd (pip install zstandard to read it)\n"
-    )

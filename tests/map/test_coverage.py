@@ -42,7 +42,7 @@ def bedgraph(lines: Sequence[str], pieces: int = 1) -> list[str]:
     coverage = Coverage(NAMES, LENGTHS, [out], True)
     cuts = [len(lines) * i // pieces for i in range(pieces + 1)]
     for begin, end in pairwise(cuts):
-        coverage.add(coverage.changes(binary(lines[begin:end])))
+        coverage.add(coverage.measure(binary(lines[begin:end])))
     coverage.finish()
     return out.getvalue().decode().splitlines()
 
@@ -176,7 +176,7 @@ def test_files_are_mosdepths(tmp_path: Path, seed: int) -> None:
     subprocess.run(command, cwd=tmp_path, env=environment, check=True)
     for path in ("ours", "ours.bed.gz"):
         with open_coverage(str(tmp_path / path), NAMES, LENGTHS) as writer:
-            writer.add(writer.changes(binary(lines)))
+            writer.add(writer.measure(binary(lines)))
     theirs = {path.name.removeprefix("theirs"): path for path in tmp_path.glob("theirs.*")}
     summary = theirs[".mosdepth.summary.txt"].read_text().splitlines()
     assert (tmp_path / "ours.mosdepth.summary.txt").read_text().splitlines() == [
@@ -191,7 +191,7 @@ def test_files_are_mosdepths(tmp_path: Path, seed: int) -> None:
 def test_files_by_hand(tmp_path: Path) -> None:
     lines = [record("r", 0, "c", 1, "25M"), record("s", 0, "c", 6, "5M")]
     with open_coverage(str(tmp_path / "x"), NAMES, LENGTHS) as writer:
-        writer.add(writer.changes(binary(lines)))
+        writer.add(writer.measure(binary(lines)))
     assert (tmp_path / "x.mosdepth.summary.txt").read_text() == (
         "chrom\tlength\tbases\tmean\tmin\tmax\nc\t50\t30\t0.60\t0\t2\ntotal\t50\t30\t0.60\t0\t2\n"
     )
@@ -227,5 +227,5 @@ def test_unsorted_records(lines: list[str], pieces: int) -> None:
 
 def test_a_failed_run_leaves_no_file(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="not sorted"), open_coverage(str(tmp_path / "x"), NAMES, LENGTHS) as writer:
-        writer.add(writer.changes(binary([record("r", 0, "c", 2, "1M"), record("r", 0, "a", 1, "1M")])))
+        writer.add(writer.measure(binary([record("r", 0, "c", 2, "1M"), record("r", 0, "a", 1, "1M")])))
     assert list(tmp_path.iterdir()) == []

@@ -99,19 +99,6 @@ def test_threads_have_steps_of_their_own():
     assert timeline.since(before) == {"parse": 0.0, "inflate": 0.0}
 
 
-def test_what_a_step_took_of_another_one_is_not_counted_twice() -> None:
-    """Where native code tells what part of a step was another one, the two add up."""
-    timeline = Timeline()
-    start = time.perf_counter()
-    with timeline.at("parse"):
-        time.sleep(0.03)
-        timeline.took("read", 0.02)
-    wall = time.perf_counter() - start
-    seconds = timeline.since()
-    assert seconds["read"] == 0.02
-    assert 0.01 <= seconds["parse"] <= wall - 0.02
-
-
 def test_timeline_folds_long_runs():
     timeline = DeviceTimeline()
     for i in range(5000):

@@ -44,7 +44,8 @@ class BlockGroup:
             ValueError: a block is damaged.
         """
         given = np.frombuffer(blocks, np.uint8)
-        count, text_bytes = _native.count_bgzf_blocks(given)
+        _, contents = _native.bgzf_block_sizes(given)
+        count, text_bytes = int(np.count_nonzero(contents)), int(contents.sum())
         head = cls._head(count)
         nbytes = head + len(given) + _ALIGNMENT * count
         block = pinned_or_pageable(allocate, nbytes)

@@ -2,13 +2,9 @@
 #include "bam/bgzf.hpp"
 
 #include <fcntl.h>
-#include <nanobind/stl/array.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/vector.h>
-#include <unistd.h>
 
-#include <array>
-#include <cerrno>
 #include <utility>
 #include <vector>
 
@@ -88,7 +84,7 @@ struct IsalLibrary {
         Text out;
         {
             nb::gil_scoped_release release;
-            const size_t content = bgzf::Contents::of(blocks.data(), blocks.size()).bytes;
+            const size_t content = bgzf::content_bytes(blocks.data(), blocks.size());
             out.reserve(headroom + content + 1);
             out.extend(headroom);
             bgzf::inflate(isal, blocks.data(), blocks.size(), reinterpret_cast<uint8_t*>(out.extend(0)), content + 1);
@@ -102,33 +98,6 @@ struct IsalLibrary {
         bgzf::inflate(isal, blocks.data(), blocks.size(), text.data(), text.size());
     }
 };
-
-// Reads intervals of files, (descriptor, offset, bytes) each, into one array. Throws Python's OSError, and
-// std::invalid_argument if a file is too short.
-Output<uint8_t> read_at(const std::vector<std::array<uint64_t, 3>>& places) {
-    std::vector<uint8_t> data;
-    int failed = 0;
-    {
-        nb::gil_scoped_release release;
-        size_t total = 0, had = 0;
-        for (const auto& [file, offset, bytes] : places) total += bytes;
-        data.resize(total);
-        for (auto [file, offset, bytes] : places) {
-            while (bytes && !failed) {
-                const ssize_t more = pread(int(file), data.data() + had, bytes, off_t(offset));
-                if (more == 0) throw std::invalid_argument("a file is cut short");
-                if (more > 0) had += size_t(more), offset += uint64_t(more), bytes -= uint64_t(more);
-                else if (errno != EINTR) failed = errno;
-            }
-        }
-    }
-    if (failed) {
-        errno = failed;
-        PyErr_SetFromErrno(PyExc_OSError);
-        throw nb::python_error();
-    }
-    return to_numpy(std::move(data));
-}
 
 // Gives back the space of an interval of a file, which reads as zeros from then on, where the file system can do so.
 void release_file(int file, uint64_t offset, uint64_t bytes) {
@@ -155,56 +124,14 @@ auto whole_blocks(Input<uint8_t> data) {
     return tuple_of(at - begin, !is_cut && size_t(end - at) >= bgzf::kHeader);
 }
 
-// End of each complete block, in the file in which the first one begins at `begin`.
-Output<uint64_t> block_ends(Input<uint8_t> blocks, uint64_t begin) {
-    std::vector<uint64_t> ends;
-    for (const uint8_t *at = blocks.data(), *end = at + blocks.size(); at < end;) {
-        at += bgzf::Block::at(at, end).bytes;
-        ends.push_back(begin + uint64_t(at - blocks.data()));
-    }
-    return to_numpy(std::move(ends));
-}
-
-// Virtual offset (SAM specification, section 4.1.1) of every kStep bytes of the content of complete blocks, the first
-// of which begins at `begin` in the file. Throws std::invalid_argument if a block is damaged.
-Output<uint64_t> virtual_offsets(Input<uint8_t> blocks, uint64_t begin) {
-    std::vector<uint64_t> offsets;
-    for (const uint8_t *at = blocks.data(), *end = at + blocks.size(); at < end;) {
+// Bytes of each of these complete blocks, and of its content. Throws std::invalid_argument if one is damaged.
+auto block_sizes(Input<uint8_t> blocks) {
+    std::vector<int64_t> sizes, contents;
+    for (const uint8_t *at = blocks.data(), *end = at + blocks.size(); at < end; at += sizes.back()) {
         const bgzf::Block block = bgzf::Block::at(at, end);
-        for (uint64_t within = 0; within == 0 || within < block.content; within += bgzf::kStep)
-            offsets.push_back((begin + uint64_t(at - blocks.data())) << 16 | within);
-        at += block.bytes;
+        sizes.push_back(int64_t(block.bytes)), contents.push_back(block.content);
     }
-    return to_numpy(std::move(offsets));
-}
-
-// For consecutive pieces of these sizes in the content of complete blocks: where the first block of each begins and
-// its last one ends, and the bytes of content before and after the piece in them. Throws std::invalid_argument if the
-// content is too short.
-Output<uint64_t> pieces(Input<uint8_t> blocks, Input<uint64_t> sizes) {
-    const uint8_t *at = blocks.data(), *end = at + blocks.size();
-    bgzf::Block block{};
-    uint64_t before = 0, start = 0;  // content before the block, and before the piece
-    const auto reach = [&](uint64_t place) {  // finds the block with this byte of the content
-        while (block.bytes == 0 || place >= before + block.content) {
-            before += block.content, at += block.bytes;
-            block = bgzf::Block::at(at, end);
-        }
-        return uint64_t(at - blocks.data());
-    };
-    std::vector<uint64_t> places;
-    for (size_t i = 0; i < sizes.size(); start += sizes.data()[i++]) {
-        if (sizes.data()[i] == 0) throw std::invalid_argument("an empty piece");
-        const uint64_t stop = start + sizes.data()[i], first = reach(start), in_first = start - before,
-                       last = reach(stop - 1);
-        places.insert(places.end(), {first, last + block.bytes, in_first, before + block.content - stop});
-    }
-    return to_numpy(std::move(places));
-}
-
-auto count_blocks(Input<uint8_t> blocks) {
-    const auto [count, text] = bgzf::Contents::of(blocks.data(), blocks.size());
-    return tuple_of(count, text);
+    return tuple_of(to_numpy(std::move(sizes)), to_numpy(std::move(contents)));
 }
 
 // Prepares blocks for a device (InflateBatch): for each block with content, its payload aligned to 16 bytes, where
@@ -229,27 +156,13 @@ void stage_blocks(Input<uint8_t> blocks, Output<uint8_t> payloads, Output<uint64
 }  // namespace
 
 void bind_bgzf(nb::module_& m) {
-    m.def("read_at", &read_at, nb::arg("places"),
-        "What is at places of files, (descriptor, offset, bytes) each. Raises OSError, and ValueError where a file "
-        "ends before.");
     m.def("release_file", &release_file, nb::arg("file"), nb::arg("offset"), nb::arg("bytes"),
         "Give back the space of an interval of a file, by its descriptor; nothing where the file system cannot.");
     m.def("whole_bgzf_blocks", &whole_blocks, nb::arg("data"),
         "(bytes of the whole blocks that it begins with, whether what follows is not a block)");
-    m.def("bgzf_block_ends", &block_ends, nb::arg("blocks"), nb::arg("begin"),
-        "uint64: where each of these whole blocks ends, the first of which begins at `begin`.");
+    m.def("bgzf_block_sizes", &block_sizes, nb::arg("blocks"),
+        "int64: bytes of each of these whole blocks, and of its content. Raises ValueError where one is damaged.");
     m.attr("BGZF_STEP") = bgzf::kStep;
-    m.def("bgzf_virtual_offsets", &virtual_offsets, nb::arg("blocks"), nb::arg("begin"),
-        "uint64: of every BGZF_STEP bytes of the content of whole blocks, the first of which begins at `begin`, the "
-        "virtual offset; "
-        "the blocks hold multiples of that, but the last one with content. An empty block has one, too.");
-    m.def("bgzf_pieces", &pieces, nb::arg("blocks"), nb::arg("sizes"),
-        "Of pieces of these sizes, which whole blocks hold one after the other, uint64 (4 n,): where the first block "
-        "of each begins, "
-        "where its last one ends, bytes of content before and after the piece in these. Raises ValueError where there "
-        "is less.");
-    m.def("count_bgzf_blocks", &count_blocks, nb::arg("blocks"),
-        "(those that have text, bytes of it). Raises ValueError where one is damaged.");
     m.def("stage_bgzf_blocks", &stage_blocks, nb::arg("blocks"), nb::arg("payloads"), nb::arg("places"),
         nb::arg("bytes"), nb::arg("text_places"), nb::arg("text_bytes"), nb::arg("checksums"),
         "Fills what a device takes of blocks (InflateBatch).");

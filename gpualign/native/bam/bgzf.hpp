@@ -199,19 +199,15 @@ struct Block {
     }
 };
 
-struct Contents {
-    size_t blocks, bytes;  // blocks with content, and total bytes
-
-    // Throws std::invalid_argument if a block is damaged.
-    static Contents of(const uint8_t* blocks, size_t size) {
-        Contents all{};
-        for (const uint8_t *at = blocks, *end = blocks + size; at < end;) {
-            const Block block = Block::at(at, end);
-            all.blocks += block.content > 0, all.bytes += block.content, at += block.bytes;
-        }
-        return all;
+// Bytes of the content of complete blocks. Throws std::invalid_argument if one is damaged.
+inline size_t content_bytes(const uint8_t* blocks, size_t size) {
+    size_t bytes = 0;
+    for (const uint8_t *at = blocks, *end = blocks + size; at < end;) {
+        const Block block = Block::at(at, end);
+        bytes += block.content, at += block.bytes;
     }
-};
+    return bytes;
+}
 
 // Inflates complete blocks to `out`, which has space for one byte more than their content. Throws
 // std::invalid_argument if they are damaged.

@@ -80,27 +80,15 @@ private:
 
     void cigar(const BamRecord& record) {
         out_.put('\t');
-        if (record.operations() == 0) return out_.put('*');
-        if (!record.long_cigar()) {
-            for (size_t i = 0; i < record.operations(); i++) operation(record.operation(i));
-            return;
+        const BamCigar cigar(record);
+        if (cigar.size() == 0) return out_.put('*');
+        out_.reserve(kFixedBytes + kOperationBytes * cigar.size());
+        for (size_t i = 0; i < cigar.size(); i++) {
+            out_.number(cigar[i] >> 4);
+            out_.put(kOperations[std::min<uint32_t>(cigar[i] & 15, 8)]);
         }
-        const uint8_t* at = long_cigar(record);
-        const auto count = read<uint32_t>(at);
-        out_.reserve(kFixedBytes + kOperationBytes * count);
-        for (uint32_t i = 0; i < count; i++) operation(read<uint32_t>(at + 4 * (i + 1)));
-    }
-    void operation(uint32_t operation) {
-        out_.number(operation >> 4);
-        out_.put(kOperations[std::min<uint32_t>(operation & 15, 8)]);
     }
 
-    // The count and the operations in the tag CG.
-    static const uint8_t* long_cigar(const BamRecord& record) {
-        for (const uint8_t* at = record.tags(); at < record.end(); at = tag_end(at, record.end()))
-            if (is_long_cigar(at)) return at + 4;
-        refuse();
-    }
     static bool is_long_cigar(const uint8_t* tag) { return std::memcmp(tag, "CGBI", 4) == 0; }
 
     void bases(const BamRecord& record) {

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
-#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -24,43 +23,6 @@ struct Damaged : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-// Buffer that is reused after a part: fresh pages cost six times as much.
-class Symbols {
-public:
-    explicit Symbols(size_t size) : size_(size) {
-        const std::lock_guard<std::mutex> lock(mutex());
-        for (auto& spare : spares())
-            if (spare.first == size) {
-                memory_ = std::move(spare.second);
-                std::swap(spare, spares().back());
-                spares().pop_back();
-                return;
-            }
-        memory_.reset(new uint16_t[size]);
-    }
-    Symbols(Symbols&&) = default;
-    Symbols& operator=(Symbols&&) = default;
-    ~Symbols() {
-        const std::lock_guard<std::mutex> lock(mutex());
-        if (memory_ && spares().size() < kSpares) spares().emplace_back(size_, std::move(memory_));
-    }
-    uint16_t* data() { return memory_.get(); }
-    const uint16_t* data() const { return memory_.get(); }
-
-private:
-    static constexpr size_t kSpares = 64;
-    static std::mutex& mutex() {
-        static std::mutex one;
-        return one;
-    }
-    static std::vector<std::pair<size_t, std::unique_ptr<uint16_t[]>>>& spares() {
-        static auto* all = new std::vector<std::pair<size_t, std::unique_ptr<uint16_t[]>>>;
-        return *all;
-    }
-    size_t size_;
-    std::unique_ptr<uint16_t[]> memory_;
-};
-
 // End of a gzip member: bytes of the part before it, and the trailer's CRC-32 and size.
 struct MemberEnd {
     uint64_t bytes;
@@ -72,8 +34,8 @@ public:
     // `window`: the preceding 32 KiB, or null if unknown. A part ends before the first dynamic block from bit `stop`
     // on, or once it has more than `most` bytes.
     Part(BitReader&& in, uint64_t stop, const uint8_t* window, size_t most)
-        : in_(std::move(in)), stop_(stop), most_(most), symbols_(kWindow + most + kSlack) {
-        for (size_t i = 0; i < kWindow; i++) symbols_.data()[i] = window ? window[i] : uint16_t(kBefore + i);
+        : in_(std::move(in)), stop_(stop), most_(most), symbols_(new uint16_t[kWindow + most + kSlack]) {
+        for (size_t i = 0; i < kWindow; i++) symbols_.get()[i] = window ? window[i] : uint16_t(kBefore + i);
     }
 
     // Decodes from the file's first header on.
@@ -120,10 +82,10 @@ public:
     const std::vector<MemberEnd>& members() const { return members_; }
 
     // The part's bytes.
-    void text(const uint8_t* window, uint8_t* out) const { resolve(symbols_.data() + kWindow, used_, window, out); }
+    void text(const uint8_t* window, uint8_t* out) const { resolve(symbols_.get() + kWindow, used_, window, out); }
     // The last 32 KiB before its end.
     void window_after(const uint8_t* window, uint8_t* out) const {
-        resolve(symbols_.data() + used_, kWindow, window, out);
+        resolve(symbols_.get() + used_, kWindow, window, out);
     }
 
 private:
@@ -242,7 +204,7 @@ private:
         const uint32_t n = uint32_t(std::min<size_t>(stored_, most_ - used_));
         const uint64_t at = in_.position() / 8;
         const uint8_t* from = bytes(at, n);
-        std::copy(from, from + n, symbols_.data() + kWindow + used_);
+        std::copy(from, from + n, symbols_.get() + kWindow + used_);
         used_ += n;
         stored_ -= n;
         in_.go_to(8 * (at + n));
@@ -296,8 +258,8 @@ private:
 
     // Decodes the symbols of a block, as far as input and memory suffice, or of one step; true at the block's end.
     bool decode(bool one_step) {
-        uint16_t* out = symbols_.data() + kWindow + used_;
-        uint16_t* const limit = symbols_.data() + kWindow + most_;
+        uint16_t* out = symbols_.get() + kWindow + used_;
+        uint16_t* const limit = symbols_.get() + kWindow + most_;
         const uint8_t* const last = one_step ? in_.next() : in_.last(kStepBytes);
         BitReader in(std::move(in_));  // keeps it in registers
         bool ended = false;
@@ -348,7 +310,7 @@ private:
             out += length;
         }
         in_ = std::move(in);
-        used_ = size_t(out - symbols_.data()) - kWindow;
+        used_ = size_t(out - symbols_.get()) - kWindow;
         if (wrong && in_.position() + 8 * kStepBytes > in_.end() && in_.has_all())
             throw EndedEarly();  // padding was decoded
         if (wrong) throw Damaged(wrong);
@@ -378,7 +340,7 @@ private:
     BitReader in_;
     uint64_t stop_;
     size_t most_, used_ = 0, blocks_ = 0;
-    Symbols symbols_;
+    std::unique_ptr<uint16_t[]> symbols_;
     BlockCodes codes_;
     State state_ = State::header;
     bool last_ = false, full_ = false, at_end_ = false, ended_early_ = false, members_ended_ = false;

@@ -109,16 +109,6 @@ void fill_tags(Input<uint32_t> offsets, Input<uint64_t> entries, int k, int buck
     for (size_t i = 0; i < n; i++) t[i] = uint16_t((t[i] | e[i] >> 33) << 1 | (e[i] & 1));
 }
 
-// Positions of the entries from `first` on.
-void fill_positions(Input<uint64_t> entries, size_t first, Mutable<uint32_t> positions) {
-    if (first + positions.size() > entries.size()) throw nb::index_error("beyond the entries");
-    const uint64_t* e = entries.data() + first;
-    uint32_t* p = positions.data();
-    const size_t n = positions.size();
-    nb::gil_scoped_release release;
-    for (size_t i = 0; i < n; i++) p[i] = entry_position(e[i]);
-}
-
 nb::bytes reference_sequence(const ReferenceArrays& reference, uint64_t begin, uint64_t end) {
     if (begin > end || end > reference.view().bases) throw nb::index_error("outside the reference");
     std::string text(end - begin, 'N');
@@ -157,8 +147,6 @@ void bind_index(nb::module_& m) {
         nb::arg("packed_bits"), nb::arg("first"), nb::arg("tags"),
         "Tags of the entries from the first on, whose buckets are chosen by the first packed_bits of the bucket's "
         "bits.");
-    m.def("fill_positions", &fill_positions, nb::arg("entries"), nb::arg("first"), nb::arg("positions"),
-        "Positions of the entries from the first on.");
     m.def("reference_sequence", &reference_sequence, nb::arg("reference"), nb::arg("begin"), nb::arg("end"));
 }
 

@@ -192,45 +192,26 @@ MemText* pack_text(Input<uint8_t> bases, Input<int64_t> offsets, int strands, bo
     return new MemText(bases.data(), offsets.data(), offsets.size() - 1, Strands(strands), deferred);
 }
 
-using Queries = std::optional<nb::typed<nb::tuple, Output<uint8_t>, Output<int64_t>, MemText, double>>;
+using Queries = std::optional<nb::typed<nb::tuple, Output<uint8_t>, Output<int64_t>, MemText>>;
 
-Queries queries_to_python(QueryRecords& records, double reading, int strands, bool deferred) {
+// Errors are not reported here but by the parser of all commands.
+Queries pack_query_text(TextInput data, bool fastq, int strands, bool deferred) {
+    QueryRecords records(data.size() / (fastq ? 2 : 1) + 64);
     MemText* text;
+    const char* begin = begin_of(data);
+    const size_t size = data.size();
+    try {
+        nb::gil_scoped_release release;
+        parse_nucleotides(begin, begin + size, fastq, records);
+    } catch (const std::exception&) {
+        return std::nullopt;
+    }
     {
         nb::gil_scoped_release release;
         text = new MemText(records.packer, std::move(records.begins), Strands(strands), deferred);
     }
     return nb::make_tuple(to_numpy(std::move(records.names)), to_numpy(std::move(records.name_offsets)),
-        nb::cast(text, nb::rv_policy::take_ownership), reading);
-}
-
-// Errors are not reported here but by the parser of all commands.
-template <class Parse> Queries pack_queries(uint64_t size, bool fastq, int strands, bool deferred, Parse&& parse) {
-    QueryRecords records(size / (fastq ? 2 : 1) + 64);
-    double reading = 0;
-    try {
-        nb::gil_scoped_release release;
-        reading = parse(records);
-    } catch (const std::exception&) {
-        return std::nullopt;
-    }
-    return queries_to_python(records, reading, strands, deferred);
-}
-
-Queries pack_query_text(TextInput data, bool fastq, int strands, bool deferred) {
-    const char* begin = begin_of(data);
-    const char* end = begin + data.size();
-    return pack_queries(data.size(), fastq, strands, deferred, [&](QueryRecords& records) {
-        parse_nucleotides(begin, end, fastq, records);
-        return 0.0;
-    });
-}
-
-Queries pack_stored_queries(
-    int descriptor, uint64_t offset, uint64_t size, bool fastq, int strands, bool deferred, size_t at_once) {
-    return pack_queries(size, fastq, strands, deferred, [&](QueryRecords& records) {
-        return parse_stored_nucleotides(descriptor, offset, size, fastq, records, at_once);
-    });
+        nb::cast(text, nb::rv_policy::take_ownership));
 }
 
 void append_bases(MemTextBuilder& builder, Input<uint8_t> sequence) {
@@ -308,10 +289,7 @@ void bind_mem_texts(nb::module_& m) {
         "strands: 1 forward, 2 reverse, 3 both; deferred: others than forward are made when they are looked at.");
     m.def("pack_query_text", &pack_query_text, nb::arg("data"), nb::arg("fastq"), nb::arg("strands"),
         nb::arg("deferred"),
-        "(names, name_offsets, MemText, 0.0) of whole FASTA/FASTQ records; None where they are malformed.");
-    m.def("pack_stored_queries", &pack_stored_queries, nb::arg("descriptor"), nb::arg("offset"), nb::arg("size"),
-        nb::arg("fastq"), nb::arg("strands"), nb::arg("deferred"), nb::arg("at_once") = size_t(1) << 18,
-        "The same of a part of a file, with the seconds that reading took; None also where it cannot be read.");
+        "(names, name_offsets, MemText) of whole FASTA/FASTQ records; None where they are malformed.");
 }
 
 void bind_mem_index(nb::module_& m) {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "mems/text.hpp"
-#include "text/stored_records.hpp"
+#include "text/fastx_text.hpp"
 
 namespace gpualign {
 

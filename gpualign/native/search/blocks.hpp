@@ -87,7 +87,6 @@ public:
     // Calls each(column, value) after each symbol where the last row's value is at most the limit; stops where it
     // returns false.
     template <class Each> void run(const uint8_t* text, int64_t length, int limit, Each&& each) {
-        if (words_ == 1) return run_word(text, length, limit, each);
         columns_.resize(size_t(words_));
         scores_.resize(size_t(words_));
         int last = 0;
@@ -109,18 +108,6 @@ public:
     }
 
 private:
-    template <class Each> void run_word(const uint8_t* text, int64_t length, int limit, Each&& each) {
-        SearchColumn<uint64_t> column;
-        column.start();
-        int score = rows_;
-        for (int64_t at = 0; at < length; at++) {
-            uint64_t up, down;
-            column.step(eq_[text[at]], up, down);
-            score += int(up >> 63) - int(down >> 63);
-            if (score <= limit && !each(at, score)) return;
-        }
-    }
-
     void open(int word, int score) {
         columns_[size_t(word)].start();
         scores_[size_t(word)] = score;

@@ -134,33 +134,19 @@ auto search_bytes(const SearchIndex& index, Input<uint8_t> symbols, Input<int64_
 }
 
 using PackedTargets =
-    std::optional<nb::typed<nb::tuple, Output<uint8_t>, Output<int64_t>, Output<int64_t>, PackedArrays, double>>;
+    std::optional<nb::typed<nb::tuple, Output<uint8_t>, Output<int64_t>, Output<int64_t>, PackedArrays>>;
 
 // Errors are not reported here but by the parser of all commands.
-template <class Parse> PackedTargets pack_targets(uint64_t within, Parse&& parse) {
+PackedTargets pack_target_text(TextInput data, bool fastq, uint64_t within) {
     TargetRecords records(within);
-    double reading = 0;
     try {
         nb::gil_scoped_release release;
-        reading = parse(records);
+        parse_nucleotides(begin_of(data), begin_of(data) + data.size(), fastq, records);
     } catch (const std::exception&) {
         return std::nullopt;
     }
     return tuple_of(to_numpy(std::move(records.names)), to_numpy(std::move(records.name_offsets)),
-        to_numpy(std::move(records.lengths)), to_numpy(std::move(records.packer)), std::move(reading));
-}
-
-auto pack_target_text(TextInput data, bool fastq, uint64_t within) {
-    return pack_targets(within, [&](TargetRecords& records) {
-        parse_nucleotides(begin_of(data), begin_of(data) + data.size(), fastq, records);
-        return 0.0;
-    });
-}
-
-auto pack_stored_targets(int descriptor, uint64_t offset, uint64_t size, bool fastq, uint64_t within, size_t at_once) {
-    return pack_targets(within, [&](TargetRecords& records) {
-        return parse_stored_nucleotides(descriptor, offset, size, fastq, records, at_once);
-    });
+        to_numpy(std::move(records.lengths)), to_numpy(std::move(records.packer)));
 }
 
 template <class Item> Output<uint64_t> words_of(const std::vector<Item>& items) {
@@ -206,11 +192,8 @@ void bind_search(nb::module_& m) {
     m.def("search_bytes", &search_bytes, nb::arg("index"), nb::arg("symbols"), nb::arg("offsets"), nb::arg("begin"),
         nb::arg("end"), nb::arg("open"), nb::arg("most"), "The same in texts of any symbols.");
     m.def("pack_target_text", &pack_target_text, nb::arg("data"), nb::arg("fastq"), nb::arg("within"),
-        "(names, name_offsets, lengths, (words, run_starts, run_ends, run_bases), 0.0) of whole FASTA/FASTQ records; "
+        "(names, name_offsets, lengths, (words, run_starts, run_ends, run_bases)) of whole FASTA/FASTQ records; "
         "None where they are malformed. within: pack only so many bases of either end of each; 0: all.");
-    m.def("pack_stored_targets", &pack_stored_targets, nb::arg("descriptor"), nb::arg("offset"), nb::arg("size"),
-        nb::arg("fastq"), nb::arg("within"), nb::arg("at_once") = size_t(1) << 18,
-        "The same of a part of a file, with the seconds that reading took; None also where it cannot be read.");
 }
 
 }  // namespace gpualign

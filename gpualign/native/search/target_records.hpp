@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "index/reference_packer.hpp"
-#include "text/stored_records.hpp"
+#include "text/fastx_text.hpp"
 
 namespace gpualign {
 

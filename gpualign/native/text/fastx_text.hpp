@@ -237,6 +237,12 @@ template <class Into> void parse_fastq(Lines& lines, Into& r, bool nucleotides, 
     }
 }
 
+template <class Into> void parse_nucleotides(const char* begin, const char* end, bool fastq, Into& records) {
+    Lines lines(begin, end);
+    if (fastq) parse_fastq(lines, records, true, false);
+    else parse_fasta(lines, records, true, false);
+}
+
 // Length of the longest prefix that ends at a record border known without seeing what follows; 0 if there is none.
 // FASTA: before the last line that begins with '>'. FASTQ: a record begins at a line with '@' whose second line after
 // begins with '+'; a quality line may begin with '@', too, but then the second line after it is a sequence, which

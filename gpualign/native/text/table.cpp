@@ -12,7 +12,7 @@ namespace gpualign {
 namespace {
 
 struct Column {
-    enum Kind { text, integer, fixed, percent, cigar, character } kind;
+    enum Kind { text, integer, fixed, percent, cigar } kind;
     std::string prefix;  // written before each value, such as NM:i:
     const uint8_t* bytes = nullptr;
     const int64_t* offsets = nullptr;
@@ -66,7 +66,6 @@ void append(std::string& out, const Column& column, int64_t row) {
         case Column::integer: append_number(out, column.integers[row]); break;
         case Column::fixed: append_fixed(out, column.reals[row], column.decimals); break;
         case Column::percent: append_percent(out, column.integers[row], column.wholes[row]); break;
-        case Column::character: out += char(column.bytes[row]); break;
         case Column::cigar: {
             const int64_t begin = column.offsets[row], end = column.offsets[row + 1];
             if (begin == end) out += '*';
@@ -79,8 +78,7 @@ void append(std::string& out, const Column& column, int64_t row) {
 }
 
 // A column is (kind, prefix, arrays…): ("text", prefix, bytes, offsets, index), ("integer", prefix, values),
-// ("fixed", prefix, values, decimals), ("percent", prefix, parts, wholes), ("character", prefix, bytes), ("cigar",
-// prefix, operations, offsets).
+// ("fixed", prefix, values, decimals), ("percent", prefix, parts, wholes), ("cigar", prefix, operations, offsets).
 Column read_column(const Arrays& fields, std::vector<nb::object>& owners) {
     const std::string kind = nb::cast<std::string>(fields[0]);
     Column column{};
@@ -102,9 +100,6 @@ Column read_column(const Arrays& fields, std::vector<nb::object>& owners) {
         column.kind = Column::percent;
         column.integers = nb::cast<Input<int64_t>>(fields[2]).data();
         column.wholes = nb::cast<Input<int64_t>>(fields[3]).data();
-    } else if (kind == "character") {
-        column.kind = Column::character;
-        column.bytes = nb::cast<Input<uint8_t>>(fields[2]).data();
     } else if (kind == "cigar") {
         column.kind = Column::cigar;
         column.operations = nb::cast<Input<uint32_t>>(fields[2]).data();
