@@ -86,6 +86,9 @@ struct Warp {
         return lane() == 0 ? first : other;
     }
     __device__ __forceinline__ uint32_t take(uint32_t* counter) const { return atomicAdd(counter, 1u); }
+    __device__ __forceinline__ void set_bit(uint32_t* words, uint32_t bit) const {
+        atomicOr(words + bit / 32, 1u << bit % 32);
+    }
     __device__ __forceinline__ uint32_t take_together(uint32_t* counter, uint32_t n) const {
         uint32_t before = 0;
         if (lane() == 0) before = atomicAdd(counter, n);

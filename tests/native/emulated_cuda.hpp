@@ -169,6 +169,11 @@ inline uint32_t atomicAdd(uint32_t* counter, uint32_t n) {
     *counter += n;
     return before;
 }
+inline uint32_t atomicOr(uint32_t* word, uint32_t bits) {
+    const uint32_t before = *word;
+    *word |= bits;
+    return before;
+}
 inline uint32_t atomicMax(uint32_t* largest, uint32_t value) {
     const uint32_t before = *largest;
     if (value > before) *largest = value;

@@ -40,6 +40,29 @@ void map_scalar(const nb::bytes& bytes, int words) {
     });
 }
 
+// Whether a read may be in a window of a text.
+bool may_be_within_scalar(
+    const nb::bytes& text, const nb::bytes& bases, bool reverse, uint32_t begin, uint32_t columns, int32_t limit) {
+    const OneLane lane;
+    struct Packed {
+        std::vector<uint64_t> words;
+        std::vector<uint32_t> not_acgt;
+    };
+    const auto packed = [&](const nb::bytes& from) {
+        const size_t words = from.size() / kBasesPerWord + 3;
+        Packed to{std::vector<uint64_t>(words), std::vector<uint32_t>(words)};
+        pack_read(lane, reinterpret_cast<const uint8_t*>(from.c_str()), int32_t(from.size()), int32_t(words),
+            to.words.data(), to.not_acgt.data());
+        return to;
+    };
+    const Packed of_text = packed(text), of_read = packed(bases);
+    MapTarget target{};
+    target.text = of_text.words.data();
+    const MapRead read{of_read.words.data(), of_read.not_acgt.data(), int32_t(bases.size()), limit, 0, false, 0};
+    uint32_t pieces[kPieceWords];
+    return may_be_within(lane, read, reverse, target, begin, columns, limit, pieces);
+}
+
 // A task, or it in a narrower band; returns whether that is shown to be the best.
 template <bool LongGaps>
 bool align(
@@ -102,8 +125,10 @@ template <bool LongGaps> void map_slow(SlowPathLaunch launch) {
     using Mapper = SlowPathMapper<LongGaps, OneLane>;
     const OneLane lane;
     uint8_t* end = nullptr;
-    const SlowPathMemory memory = slow_path_memory(launch.workspace, launch.longest, launch.max_seeds, launch.max_hits,
+    SlowPathMemory memory = slow_path_memory(launch.workspace, launch.longest, launch.max_seeds, launch.max_hits,
         launch.max_loci, launch.band_bytes, 1, end);
+    uint32_t pieces[kPieceWords];
+    memory.finder.pieces = pieces;
     const auto each = [&](auto&& step) {
         for (uint32_t t = 0; t < templates_of(launch); t++) {
             Mapper mapper(lane, launch, memory, t);
@@ -172,6 +197,8 @@ void write_records_in_scalar_code(const nb::bytes& bytes, bool bam) {
 
 void bind_scalar_kernels(nb::module_& m) {
     m.def("map_scalar", &map_scalar, nb::arg("batch"), nb::arg("words"), "The kernels of cuda/map.cu with a MapBatch.");
+    m.def("may_be_within", &may_be_within_scalar, nb::arg("text"), nb::arg("bases"), nb::arg("reverse"),
+        nb::arg("begin"), nb::arg("columns"), nb::arg("limit"), "Whether a read may be in a window of a text.");
     m.def("map_thoroughly_scalar", &map_thoroughly_scalar, nb::arg("launch"),
         "Those of cuda/map_slow_path.cu with a SlowPathLaunch: the templates that map_scalar leaves.");
     m.def(

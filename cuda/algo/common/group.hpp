@@ -41,6 +41,8 @@ struct OneLane {
     template <class T> GPUALIGN_HD T record_before(const T&, const T& first) const { return first; }
     // Atomically increments a counter and returns its old value; may be called by some lanes only.
     GPUALIGN_HD uint32_t take(uint32_t* counter) const { return (*counter)++; }
+    // Atomically sets a bit of an array; may be called by some lanes only.
+    GPUALIGN_HD void set_bit(uint32_t* words, uint32_t bit) const { words[bit / 32] |= 1u << bit % 32; }
     // Adds n to a counter once for all lanes; returns its old value.
     GPUALIGN_HD uint32_t take_together(uint32_t* counter, uint32_t n) const {
         const uint32_t before = *counter;

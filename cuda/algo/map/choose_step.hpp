@@ -61,6 +61,7 @@ private:
                 {read, &batch.target, qualities_of(batch, first + uint32_t(mate))}};
         }
         GPUALIGN_HD uint32_t* counter() const { return &shared.counter; }
+        GPUALIGN_HD uint32_t* pieces() const { return shared.pieces; }
         GPUALIGN_HD const MapWorkspace& workspace() const { return memory; }
         GPUALIGN_HD_CALL void search(int mate, uint32_t from, uint32_t to, int32_t limit, uint64_t* best) {
             search_windows(group, reads[mate], batch.target, memory, shared, from, to, limit, memory.loci[mate],

@@ -1,6 +1,7 @@
 // Mate rescue: a mate is searched for, without seeds, where the other mate implies that it lies.
 #pragma once
 #include "algo/map/chain/short_reads.hpp"
+#include "algo/map/exact_pieces.hpp"
 #include "algo/map/loci.hpp"
 #include "algo/map/mapping_quality.hpp"
 #include "algo/map/mixed_loci.hpp"
@@ -105,8 +106,8 @@ GPUALIGN_HD_CALL void rescue_clipped_mates(const Group& group, const MapRules& r
 }
 
 // The mates of a pair, 0 and 1, whose windows are in the workspace of a group. A Finder has
-// read(mate), loci(mate), counter() of the windows, workspace(), and search(mate, from, to, limit, best), which adds
-// the loci of the windows [from, to); `best`, or null, receives the best of each.
+// read(mate), loci(mate), counter() of the windows, workspace(), pieces() for may_be_within, or null, and search(mate,
+// from, to, limit, best), which adds the loci of the windows [from, to); `best`, or null, receives the best of each.
 template <class Group, class Finder> class MatesOfPair {
 public:
     GPUALIGN_HD MatesOfPair(const Group& group, const MapTarget& target, Finder& finder)
@@ -148,10 +149,12 @@ public:
             candidate_reverse(workspace_.candidates[w]), int32_t(best.distance), begin + best.end};
     }
     GPUALIGN_HD_CALL void search() {
-        for (int mate = 0; mate < 2; mate++)
+        for (int mate = 0; mate < 2; mate++) {
+            const bool is_short = finder_.read(mate).length < kShortMate;
+            if (finder_.pieces() && !is_short) leave_windows_out(mate);
             if (from_[mate] < to_[mate])
-                finder_.search(mate, from_[mate], to_[mate], limit_[mate],
-                    finder_.read(mate).length < kShortMate ? workspace_.hits : nullptr);
+                finder_.search(mate, from_[mate], to_[mate], limit_[mate], is_short ? workspace_.hits : nullptr);
+        }
     }
 
 protected:
@@ -160,6 +163,23 @@ protected:
         const uint32_t all = *finder_.counter();
         group_.sync();
         return all;
+    }
+
+    // Leaves out the windows that cannot have the mate.
+    GPUALIGN_HD void leave_windows_out(int mate) {
+        const MapRead read = finder_.read(mate);
+        uint32_t kept = from_[mate];
+        for (uint32_t c = from_[mate]; c < to_[mate]; c++) {
+            const uint64_t candidate = workspace_.candidates[c];
+            const uint32_t window = candidate_window(candidate);
+            if (!may_be_within(group_, read, candidate_reverse(candidate), target_, workspace_.window_begin[window],
+                    workspace_.window_columns[window] & ~kClippedWindow, limit_[mate], finder_.pieces()))
+                continue;
+            if (group_.lane() == 0) workspace_.candidates[kept] = candidate;
+            kept++;
+            group_.sync();
+        }
+        to_[mate] = kept;
     }
 
     const Group& group_;

@@ -45,6 +45,11 @@ GPUALIGN_HD bool take_overflow(const Group& group, const MapBatch& batch, uint32
     return uint64_t(first) + count <= batch.overflow_count;
 }
 
+// Exact pieces of a read (exact_pieces.hpp): few of so many bases are in a window of a thousand by chance.
+constexpr int32_t kPieceBases = 7;
+constexpr uint32_t kPieceMask = (1u << 2 * kPieceBases) - 1;
+constexpr uint32_t kPieceWords = (kPieceMask + 1) / 32;  // of a set of them
+
 // Shared memory of a group, for reads of up to Words words of 32 bases.
 template <int Words> struct MapShared {
     static constexpr int kRows = 32 * Words;  // the longest read
@@ -63,6 +68,7 @@ template <int Words> struct MapShared {
                 start[kRows];  // entries, their number, and hits before the seed in the chosen order
         } seeds;
         uint64_t text[2 * Words + 4];  // of the reference around the candidate
+        uint32_t pieces[kPieceWords];  // of a window
         uint8_t bases[12 * kRows];  // encoded read and reference of a banded alignment
     };
     uint32_t read_not_acgt[Words + 2];

@@ -95,6 +95,7 @@ public:
     GPUALIGN_HD SlowPathLoci loci(int mate) const { return of_.loci_of(mate, launch_.batch); }
     GPUALIGN_HD uint32_t* counter() const { return &of_.mates[first_].windows; }
     GPUALIGN_HD const MapWorkspace& workspace() const { return own_.workspace; }
+    GPUALIGN_HD uint32_t* pieces() const { return own_.pieces; }
     GPUALIGN_HD const ColumnMemory& columns() const { return own_.columns; }
 
     // Adds the loci of the windows [from, to) within the limit.

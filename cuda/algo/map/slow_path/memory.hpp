@@ -58,6 +58,7 @@ struct FinderMemory {
     MapWorkspace workspace;
     ColumnMemory columns;
     SettleMemory settle;
+    uint32_t* pieces;  // of a window, for mate rescue; may be null
 };
 
 // Scratch of a group.
