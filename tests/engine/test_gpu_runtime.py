@@ -17,11 +17,11 @@ from gpualign.engine.gpu.buffers import scratch_of, slots_of
 from gpualign.engine.gpu.device import Device, DeviceInfo, DeviceMemoryExceeded, list_devices
 from gpualign.engine.gpu.device_arrays import DeviceArrays
 from gpualign.engine.gpu.pinned_pool import is_pinned, pinned_copy
-from gpualign.engine.gpu.runner import run_on_devices
+from gpualign.engine.gpu.runner import WorkQueue, run_on_devices
 from gpualign.engine.run_context import Opening
 from gpualign.engine.select import open_backend
 from gpualign.engine.stage import Stage
-from gpualign.errors import DeviceError, OutOfMemoryError, UsageError
+from gpualign.errors import DeviceError, GpualignError, OutOfMemoryError, UsageError
 from gpualign.params import RunOptions
 from gpualign.streaming.timeline import union
 from tests.helpers.fake_cuda import FakeDriver, Stream
@@ -127,6 +127,42 @@ def test_the_cpu_takes_items_next_to_the_gpu(fake, monkeypatch):
         report = backend.report()
         assert report["cpu_batches"] > 0
         assert report["cpu_batches"] + report["gpu_batches"] == 30
+
+
+class Held:
+    """An item whose data is on a device."""
+
+    def __init__(self, device):
+        self.device = device
+
+
+def test_a_device_takes_items_whose_data_it_holds_before_others(fake):
+    with CudaBackend(list_devices()) as backend:
+        first, second = backend.devices
+        queue = WorkQueue(backend.devices)
+        items = Held(None), Held(first), Held(second)
+        futures = [queue.put(item) for item in items]
+        assert queue.take(second) == (items[2], futures[2])
+        assert queue.take(second) == (items[0], futures[0])
+        assert queue.take(second) is None
+        assert queue.take(first) == (items[1], futures[1])
+
+
+def test_what_a_device_has_left_others_take(fake):
+    with CudaBackend(list_devices()) as backend:
+        first, second = backend.devices
+        queue = WorkQueue(backend.devices)
+        before = Held(first)
+        queue.put(before)
+        queue.leave(first)
+        after = Held(first)
+        queue.put(after)
+        assert [queue.take(second)[0] for _ in range(2)] == [before, after]
+        failed = queue.put(Held(first)), queue.put(Held(second))
+        queue.leave(second)
+        for future in failed:
+            with pytest.raises(GpualignError, match="before all work was done"):
+                future.result(timeout=60)
 
 
 def test_no_items(fake):

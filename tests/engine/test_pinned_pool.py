@@ -220,14 +220,14 @@ def test_nobody_waits_while_others_lock_large_buffers() -> None:
     assert [array is not None and len(array) for array in found] == [5000, 5000]
 
 
-def test_large_buffers_are_pinned_ahead() -> None:
+def test_large_buffers_are_pinned_ahead_for_the_devices_thread() -> None:
     driver, size = Driver(), 1 << 24
     memory = PinnedPool(driver, chunk=0)
     memory.ahead = 2
-    held = [memory.allocate(size)]
+    held = [memory.allocate(size), memory.make(size)]
     memory._lockers.shutdown()  # waits for what it began
-    assert len(driver.sizes) == 3
-    held += [memory.allocate(size) for _ in driver.sizes[1:]]
+    assert len(driver.sizes) == 1 + 3
+    held += [memory.make(size) for _ in range(2)]
     assert len(driver.sizes) == len(held)  # nobody waited for these
 
 
@@ -235,6 +235,6 @@ def test_no_more_is_pinned_ahead_than_allowed() -> None:
     driver, size = Driver(), 1 << 24
     memory = PinnedPool(driver, chunk=0, limit=size)
     memory.ahead = 2
-    assert memory.allocate(size) is not None
+    memory.make(size)
     memory._lockers.shutdown()
     assert driver.sizes == [size]

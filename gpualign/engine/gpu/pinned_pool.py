@@ -37,7 +37,7 @@ class PinnedPool(BufferPool):
         limit: bytes beyond which :meth:`allocate` pins no more; None: a share of the free memory.
 
     Attributes:
-        ahead: number of further large buffers of a size to pin ahead, for commands that stream many batches.
+        ahead: number of further large buffers of a size to pin for :meth:`make`, for commands that stream many batches.
     """
 
     def __init__(self, pinned: Any, chunk: int = tuning.PINNED_CHUNK, limit: int | None = None) -> None:
@@ -63,26 +63,34 @@ class PinnedPool(BufferPool):
             return None
         return None if array is None else array[:nbytes]
 
-    def _new(self, size: int) -> NDArray[np.uint8]:
-        """A new buffer. Further large ones are pinned in the background, so that the next request, mostly from the
-        device's thread, need not wait.
+    def make(self, nbytes: int) -> NDArray[np.uint8]:
+        """A whole buffer of at least ``nbytes`` bytes, for the device's thread. With a new large one, further ones are
+        pinned in the background, so that the next request need not wait. Not so for :meth:`allocate`: of what many host
+        threads would have pinned with their first buffers, most would not be used, while devices wait for the driver.
 
         Raises:
-            MemoryError: the host has no memory.
+            MemoryError: there is no memory.
         """
-        part = self._part(size)
+        size = rounded(nbytes)
+        if (array := self._found(size)) is not None:
+            return array
+        array = self._made(size)
         for _ in range(self.ahead if size >= tuning.LARGE_PINNED else 0):
             with contextlib.suppress(RuntimeError):  # closed
                 self._lockers.submit(self._pin_ahead, size)
-        return part
+        return array
 
     def _pin_ahead(self, size: int) -> None:
         if self._pinned.locked + size <= self._limit:
             with contextlib.suppress(MemoryError):
                 self._free_list(size).append(self._pinned.lock(size))
 
-    def _part(self, size: int) -> NDArray[np.uint8]:
-        """A part of the chunk or of a new one. Large buffers are pinned outside the lock, one by one."""
+    def _new(self, size: int) -> NDArray[np.uint8]:
+        """A part of the chunk or of a new one. Large buffers are pinned outside the lock, one by one.
+
+        Raises:
+            MemoryError: the host has no memory.
+        """
         if 2 * size > self._chunk:
             locked: NDArray[np.uint8] = self._pinned.lock(size)
             return locked

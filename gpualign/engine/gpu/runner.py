@@ -75,7 +75,7 @@ class KernelOfKernels:
 
 
 class WorkQueue(Generic[Item, Result]):
-    """The one queue of a run.
+    """The queue of a run, and one for each device: for items with data that it holds (their ``device``).
 
     Args:
         devices: the takers, woken by their bells when there is a new item.
@@ -85,58 +85,71 @@ class WorkQueue(Generic[Item, Result]):
     """
 
     def __init__(self, devices: Sequence[Device]) -> None:
-        self._devices, self._takers = devices, len(devices)
+        self._devices = devices
         self._tasks: deque[tuple[Item, Future[Result]]] = deque()
-        self._changing = threading.Lock()  # guards the number of takers and the error
+        self._own: dict[Device, deque[tuple[Item, Future[Result]]]] = {device: deque() for device in devices}
+        self._changing = threading.Lock()  # guards the takers, which have queues of their own, and the error
         self._error: BaseException | None = None
         self.ended = False
 
     def put(self, item: Item) -> Future[Result]:
         """The future of the item's result; it fails if no device is left, or a device's loop has failed."""
         future: Future[Result] = Future()
+        holder: Any = getattr(item, "device", None)
         with self._changing:
             error = self._error
+            own = self._own.get(holder)
             if error is None:
-                self._tasks.append((item, future))
+                (self._tasks if own is None else own).append((item, future))
         if error is not None:
             future.set_exception(error)
-        self._ring()
+        if own is None:
+            self._ring()
+        else:
+            holder.bell.ring()
         return future
 
-    def take(self) -> tuple[Item, Future[Result]] | None:
-        """The next task; None if there is none now."""
-        while self._tasks:
-            try:
-                task = self._tasks.popleft()
-            except IndexError:  # another device was faster
-                return None
-            if task[1].set_running_or_notify_cancel():
-                return task
-        return None
+    def take(self, device: Device) -> tuple[Item, Future[Result]] | None:
+        """The device's next task; None if there is none now."""
+        return _first(self._own[device]) or _first(self._tasks)
 
     def end(self) -> None:
         """No more items will be put."""
         self.ended = True
         self._ring()
 
-    def leave(self, error: BaseException | None = None) -> None:
+    def leave(self, device: Device, error: BaseException | None = None) -> None:
         """A device takes no more items. With an error the run has failed, and no device takes any."""
         with self._changing:
-            self._takers -= 1
+            left = self._own.pop(device)
+            self._tasks.extend(left)
             if error is not None:
                 self._error = error
-            elif not self._takers and self._error is None:
+            elif not self._own and self._error is None:
                 self._error = GpualignError("the devices were closed before all work was done")
             if self._error is None:
+                if left:
+                    self._ring()
                 return
-            abandoned, self._tasks = self._tasks, deque()
-        for _, future in abandoned:
-            if future.set_running_or_notify_cancel():
-                future.set_exception(self._error)
+            for tasks in (self._tasks, *self._own.values()):
+                while (task := _first(tasks)) is not None:
+                    task[1].set_exception(self._error)
 
     def _ring(self) -> None:
         for device in self._devices:
             device.bell.ring()
+
+
+def _first(tasks: deque[tuple[Item, Future[Result]]]) -> tuple[Item, Future[Result]] | None:
+    """Take the first task that was not cancelled; None if there is none."""
+    while tasks:
+        try:
+            task = tasks.popleft()
+        except IndexError:  # another device was faster
+            return None
+        if task[1].set_running_or_notify_cancel():
+            return task
+    return None
 
 
 class DevicePool(Generic[Item, Result]):
@@ -225,7 +238,7 @@ def _drive(
             return
         raise
     finally:
-        queue.leave(error)
+        queue.leave(device, error)
 
 
 def _take_items(device: Device, kernel: Any, queue: WorkQueue[Any, Any], slots: int) -> None:
@@ -233,7 +246,7 @@ def _take_items(device: Device, kernel: Any, queue: WorkQueue[Any, Any], slots: 
     free = deque(slots_of(device, slots))
     busy: deque[tuple[Slot, Any, Future[Any]]] = deque()
     while True:
-        task = queue.take() if free and not device.closing.is_set() else None
+        task = queue.take(device) if free and not device.closing.is_set() else None
         if task is not None:
             item, future = task
             slot = free.popleft()

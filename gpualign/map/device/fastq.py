@@ -66,6 +66,7 @@ class StagedText:
         parts: arrays to copy, parts of the block and others, with their offsets on the device.
         files: for each file, offsets of its two arrays, bytes of its tiles, and newlines before the first record.
         number: identifies the text.
+        device: the one that has parsed it, which may have kept the reads.
         base_offsets: int64 (n + 1,), offsets of the reads' bases, once kernels have found them.
         bases, qualities: uint8, of the reads, if the host was to get them.
     """
@@ -75,6 +76,7 @@ class StagedText:
     parts: tuple[tuple[NDArray[np.uint8], int], ...]
     files: tuple[tuple[int, int, int, int], ...]
     number: int = field(default_factory=itertools.count().__next__)
+    device: Device | None = None
     base_offsets: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     bases: NDArray[np.uint8] | None = None
     qualities: NDArray[np.uint8] | None = None

@@ -96,7 +96,7 @@ class TextMapKernel:
         parsed_reads(slot).detach(item.text.number, slot)
         layout = item.text.layout
         offsets = facts[layout.block : layout.facts_bytes].view(np.int64)
-        text = replace(item.text, base_offsets=offsets)
+        text = replace(item.text, device=slot.device, base_offsets=offsets)
         if item.conversions is not None:
             bases, qualities = (facts[layout.fastq[name] :][: offsets[-1]] for name in ("bases", "qualities"))
             text = replace(text, bases=bases, qualities=qualities)

@@ -82,6 +82,11 @@ class TextBatch:
         return cls(found, bam, deflate, block, offsets, nbytes, usual)
 
     @property
+    def device(self) -> Device | None:
+        """The device that has the reads, unless the host has them."""
+        return None if self.found.text is None else self.found.text.device
+
+    @property
     def space(self) -> NDArray[np.uint8]:
         """Space for the output, in pinned memory; may be empty."""
         return self.block[self.nbytes :]
