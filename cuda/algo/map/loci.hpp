@@ -13,7 +13,7 @@ struct FoundRead {
     uint32_t near_hits;  // maximum seed hits within a long gap, computed only if the best locus has many edits
     bool hits_truncated;            // some hits were not followed
     bool any_hits;
-    bool too_many;       // more hits than the workspace holds
+    bool too_many;       // more hits than the workspace holds, or than the fast path follows
 };
 
 // Builds the profile of both strands for StripedColumn; padding rows match every base.
@@ -190,11 +190,11 @@ GPUALIGN_HD PackedLoci packed_loci(
 // Finds candidates of a read and their loci.
 template <int Words, class Group>
 GPUALIGN_HD void find_loci_at(const Group& group, const MapRead& read, const MapTarget& target, const MapRules& rules,
-    const MapWorkspace& workspace, MapShared<Words>& shared, uint32_t seeds, uint32_t total, int32_t depth, bool part,
+    const MapWorkspace& workspace, MapShared<Words>& shared, uint32_t seeds, uint32_t total, int32_t depth,
     uint64_t* loci, FoundRead& found) {
     SeedHits hits;
     const uint32_t candidates = candidates_at(
-        group, read, target, rules, workspace, shared, &shared.counter, seeds, total, depth, part, false, hits, found);
+        group, read, target, rules, workspace, shared, &shared.counter, seeds, total, depth, false, false, hits, found);
     if (found.too_many) return;
     ReachedLocus near;
     if (candidates == 1 && !found.hits_truncated &&
@@ -222,15 +222,18 @@ GPUALIGN_HD FoundRead find_loci(const Group& group, const MapRead& read, const M
     found.any_hits = seeds > 0;
     if (!found.any_hits) return found;
     const uint32_t total = count_hits(group, shared.seeds.count, seeds);
-    bool part = false;
     for (int32_t depth = 1;; depth = kDepth) {
-        find_loci_at(group, read, target, rules, workspace, shared, seeds, total, depth, part, loci, found);
+        find_loci_at(group, read, target, rules, workspace, shared, seeds, total, depth, loci, found);
         const PackedLoci so_far = packed_loci(target, rules, read, loci, found);
         if (depth == kDepth || found.too_many || !wants_more_hits(so_far)) return found;
-        part = wants_part_of_hits(so_far, int32_t(found.failed));
-        if (!leaves_hits_to_chaining(rules, so_far, int32_t(found.failed))) continue;
-        found.hits_truncated = total > limit_at(rules.max_hits, kDepth);
-        return found;
+        if (wants_part_of_hits(so_far, int32_t(found.failed))) {  // few reads do: the slow path finds their loci
+            found.too_many = true;
+            return found;
+        }
+        if (leaves_hits_to_chaining(rules, so_far, int32_t(found.failed))) {
+            found.hits_truncated = total > limit_at(rules.max_hits, kDepth);
+            return found;
+        }
     }
 }
 
