@@ -45,9 +45,11 @@ class BufferPool:
         return self._made(rounded(nbytes))
 
     def _made(self, size: int) -> NDArray[np.uint8]:
-        if (array := self._found(size)) is None:
-            array = np.asarray(self._owner(self._new(size), self._free_list(size)))
-        return array
+        array = self._found(size)
+        return self._created(size) if array is None else array
+
+    def _created(self, size: int) -> NDArray[np.uint8]:
+        return np.asarray(self._owner(self._new(size), self._free_list(size)))
 
     def _new(self, size: int) -> NDArray[np.uint8]:
         return np.empty(size, np.uint8)

@@ -30,6 +30,7 @@ from gpualign.index.shared import SharedFile
 from gpualign.index.source import is_source
 from gpualign.io.output_file import open_output
 from gpualign.io.paths import is_packed, is_special
+from gpualign.io.streams import read_at
 from gpualign.sequences.reference import Reference
 from gpualign.streaming.ordered import run_ordered
 
@@ -236,10 +237,7 @@ def _checksum(data: NDArray[np.uint8], at: int) -> int:
 def _read_piece(descriptor: int, start: int, data: NDArray[np.uint8], at: int) -> int:
     """Fill a piece of ``data``; returns its checksum."""
     piece = data[at : at + _PIECE].data
-    done = 0
-    while done < len(piece) and (count := os.preadv(descriptor, [piece[done:]], start + at + done)):
-        done += count
-    if done < len(piece):
+    if read_at(descriptor, piece, start + at) < len(piece):
         raise ValueError("it became shorter while it was read")
     return int(isal_zlib.crc32(piece))
 

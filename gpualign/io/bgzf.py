@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import os
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -24,7 +23,7 @@ from gpualign import _native
 from gpualign.io import tuning
 from gpualign.io.deflate_packages import isal, zlib_ng
 from gpualign.io.ordered_writer import PartWriter, part_writer
-from gpualign.io.streams import Pieces, PrefixedStream
+from gpualign.io.streams import Pieces, PrefixedStream, read_at
 from gpualign.streaming.ordered import run_ordered
 from gpualign.streaming.pinned import Allocate
 from gpualign.streaming.timeline import STEPS
@@ -252,11 +251,9 @@ def unpacked(places: Sequence[tuple[int, int, int]], codec: BgzfCodec = CPU_CODE
     blocks, at = np.empty(sum(size for _, _, size in places), np.uint8), 0
     with STEPS.at("read"):
         for descriptor, offset, size in places:
-            end = at + size
-            while at < end:
-                if not (count := os.preadv(descriptor, [blocks[at:end].data], offset)):
-                    raise zlib.error("a file is cut short")
-                at, offset = at + count, offset + count
+            if read_at(descriptor, blocks[at : at + size].data, offset) < size:
+                raise zlib.error("a file is cut short")
+            at += size
     content = codec.inflate(blocks) if len(blocks) else None
     return _inflated(blocks) if content is None else content
 

@@ -23,7 +23,7 @@ from gpualign.io import tuning
 from gpualign.io.bgzf import BAM_MAGIC, BGZF_END, BgzfCodec, BgzfReader, Inflated, is_bgzf
 from gpualign.io.deflate_packages import open_gzip
 from gpualign.io.gzip_parts import inflated_parts
-from gpualign.io.streams import MemberReader, PrefetchedPipe, PrefixedStream, fill, is_zstd
+from gpualign.io.streams import MemberReader, PrefetchedPipe, PrefixedStream, fill, is_zstd, read_at
 from gpualign.streaming.prefetch import Prefetch
 from gpualign.streaming.timeline import STEPS
 
@@ -72,11 +72,9 @@ class StoredFile:
 
     def read_into(self, memory: NDArray[np.uint8], offset: int) -> None:
         """Fill ``memory`` with the bytes at an offset; from any thread; raises like :meth:`part`."""
-        read = 0
         try:
             with STEPS.at("read"):
-                while read < len(memory) and (count := os.preadv(self.descriptor, [memory[read:].data], offset + read)):
-                    read += count
+                read = read_at(self.descriptor, memory.data, offset)
         except OSError as error:
             raise InputError(os_reason(error), self.path) from error
         if read < len(memory):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -58,6 +59,14 @@ def fill(stream: Any, view: memoryview) -> int:
     """Fill ``view`` by repeated reads, as a stream returns what it has; fewer bytes only at the end."""
     filled = 0
     while filled < len(view) and (count := stream.readinto(view[filled:])):
+        filled += count
+    return filled
+
+
+def read_at(descriptor: int, view: memoryview, offset: int) -> int:
+    """Fill ``view`` with a file's bytes from an offset on, from any thread; fewer bytes only at the end."""
+    filled = 0
+    while filled < len(view) and (count := os.preadv(descriptor, [view[filled:]], offset + filled)):
         filled += count
     return filled
 

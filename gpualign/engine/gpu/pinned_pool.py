@@ -74,7 +74,7 @@ class PinnedPool(BufferPool):
         size = rounded(nbytes)
         if (array := self._found(size)) is not None:
             return array
-        array = self._made(size)
+        array = self._created(size)
         for _ in range(self.ahead if size >= tuning.LARGE_PINNED else 0):
             with contextlib.suppress(RuntimeError):  # closed
                 self._lockers.submit(self._pin_ahead, size)
