@@ -20,7 +20,7 @@ SELF_TESTS: dict[str, str] = {
     "lcs": "gpualign.lcs.device.lengths:self_test",
     "lcs subsequences": "gpualign.lcs.device.trace:self_test",
     "map": "gpualign.map.device.self_test:self_test",
-    "map's records": "gpualign.map.device.text_check:self_test",
+    "map's records": "gpualign.map.device.self_test:self_test_of_records",
     "mems": "gpualign.mems.self_test:self_test",
     "pairwise": "gpualign.pairwise.device.self_test:self_test",
     "bounded gaps": "gpualign.pairwise.device.self_test:self_test_gapsmis",

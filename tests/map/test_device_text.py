@@ -19,8 +19,8 @@ from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.device import Device, DeviceInfo, DeviceMemoryExceeded
 from gpualign.errors import DeviceError
 from gpualign.map.alignments import Alignments, Found
+from gpualign.map.device import self_test
 from gpualign.map.device import text as device_text
-from gpualign.map.device import text_check
 from gpualign.map.device.text import TextBatch, TextKernel
 from gpualign.map.inputs import RecordOptions, TagOptions
 from gpualign.sequences.batch import SequenceBatch
@@ -300,11 +300,11 @@ def test_self_test(use, fake_nvcomp: Callable[..., str], monkeypatch: pytest.Mon
     for load in (lambda: None, lambda: Nvcomp(fake_nvcomp())):
         monkeypatch.setattr(device_text, "load_nvcomp", load)
         with Device(DeviceInfo(0, "Fake A", (9, 0), 1 << 30, "13.0")) as device:
-            text_check.self_test(device)
+            self_test.self_test_of_records(device)
             with monkeypatch.context() as patch:
-                patch.setattr(text_check, "text_on_cpu", lambda *_: (b"", 0))
+                patch.setattr(self_test, "text_on_cpu", lambda *_: (b"", 0))
                 with pytest.raises(DeviceError, match="records as SAM differ"):
-                    text_check.self_test(device)
+                    self_test.self_test_of_records(device)
 
 
 def test_little_memory_and_little_room(
