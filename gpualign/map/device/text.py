@@ -161,7 +161,6 @@ class TextKernel:
         totals = int(slot.clear("totals", 24))
         out = int(slot.device_array("text", capacity, zeroed=True))
         columns = {} if text is None else {"reads": text.columns(slot)}
-        slot.step = "format"
         batch = item.native(
             block,
             target=target,
@@ -252,28 +251,20 @@ class MapAndTextKernel(KernelOfKernels):
 def resident_text_target(device: Device, reference: Reference) -> np.void:
     """``TextTarget`` of cuda/abi/text.hpp with its arrays resident on the device."""
     text = resident_text(device, reference)
-    arrays = device.resident("bases", lambda: DeviceArrays(device, *text_arrays(reference), beyond=True), reference)
-    return text_target(reference, text.text, text.mask, *arrays.addresses)
+    arrays = text_arrays(reference)
+    held = device.resident("bases", lambda: DeviceArrays(device, *arrays, beyond=True), reference)
+    return text_target(reference, text.text, text.mask, *held.addresses)
+
+
+#: arrays of ``TextTarget`` besides the text
+_TARGET_ARRAYS = ("contig_offsets", "run_starts", "run_ends", "run_bases")
 
 
 def text_arrays(reference: Reference) -> tuple[NDArray[Any], ...]:
-    return (
-        reference.contig_offsets,
-        *(reference.run_starts, reference.run_ends, reference.run_bases),
-        *reference.shown_name_bytes,
-    )
+    return (*(getattr(reference, name) for name in _TARGET_ARRAYS), *reference.shown_name_bytes)
 
 
 def text_target(reference: Reference, words: int, mask: int, *arrays: int) -> np.void:
-    contig_offsets, run_starts, run_ends, run_bases, names, name_offsets = arrays
-    return filled(
-        "TextTarget",
-        words=words,
-        acgt_mask=mask,
-        contig_offsets=contig_offsets,
-        run_starts=run_starts,
-        run_ends=run_ends,
-        run_bases=run_bases,
-        runs=len(reference.run_starts),
-        names=filled("ContigColumns", names=names, offsets=name_offsets),
-    )
+    own, runs = dict(zip(_TARGET_ARRAYS, arrays, strict=False)), len(reference.run_starts)
+    names = filled("ContigColumns", names=arrays[-2], offsets=arrays[-1])
+    return filled("TextTarget", **own, words=words, acgt_mask=mask, runs=runs, names=names)
