@@ -47,7 +47,7 @@ __device__ void for_each_part(const SlowPathLaunch& launch, uint32_t parts, Step
     extern "C" __global__ void __launch_bounds__(32 * WARPS, BLOCKS) name(const __grid_constant__ SlowPathLaunch launch)
 
 KERNEL(find_slow) {
-    if (blockIdx.x == 0 && threadIdx.x == 0) *launch.wanted_templates = *launch.batch.slow_count;
+    if (blockIdx.x == 0 && threadIdx.x == 0) launch.wanted->templates = *launch.batch.slow_count;
     for_each_part(launch, launch.mates, [](Mapper& mapper, uint32_t mate) { mapper.find(int(mate)); });
 }
 

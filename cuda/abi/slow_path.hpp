@@ -7,6 +7,13 @@ namespace gpualign {
 
 constexpr int kWantedBandBits = 20;
 
+// What a batch needs, as far as kernels know. If that is more than it has, the host repeats it with more memory.
+struct SlowPathWanted {
+    uint32_t templates;  // of the slow path
+    uint32_t loci, hits;  // maximum loci of a read, and hits of a read at once
+    uint32_t band;  // maximum bytes of a banded DP matrix, in units of 1 << kWantedBandBits
+};
+
 struct SlowPathLaunch {
     MapBatch batch;
     ChainBatch
@@ -20,10 +27,7 @@ struct SlowPathLaunch {
     uint64_t max_band_bytes;  // the host maps reads that need more
     uint32_t* next;  // work counter of the groups
     uint32_t* done;  // ChainLaunch::done of an earlier round
-    uint32_t* wanted_loci;  // maximum loci of a read; if they exceed the space, the host repeats the batch
-    uint32_t* wanted_hits;  // maximum hits of a read at once, likewise
-    uint32_t* wanted_band;  // maximum bytes of a DP matrix, likewise, in units of 1 << kWantedBandBits
-    uint32_t* wanted_templates;  // number of templates
+    SlowPathWanted* wanted;
     uint32_t first, templates;  // the templates of this launch
     uint32_t round;  // of chaining
     uint32_t longest;  // bases of the longest read

@@ -87,7 +87,7 @@ def map_scalar(
             packed["slow_count"], packed["slow_templates"] = _addresses(everything, everything[1:])
         else:
             native.map_scalar(packed.tobytes(), workspace.words)
-        group, of = array("group", given.sizes.group), (item, packed, at[0], array, at[3])
+        group, of = array("group", given.sizes.group), (item, packed, array, at[3])
         if slow_path.any_long(item):
             native.map_chains_scalar(slow_path.long_launch(*of, given).tobytes())
         for launch in slow_path.launches(*of, group, array("statuses", 4 * given.templates), given):
@@ -112,7 +112,8 @@ def map_chains_scalar(index: MinimizerIndex, item: MapBatch, params: MapParams) 
         k, w, max_hits = index.params.k, index.params.w, params.seeding.max_hits
         rules = chain_rules(k, w, params.scoring, params.chaining, max_hits)
         secondary, at = params.reporting.secondary, int(counters.ctypes.data)
-        batch = chain_batch_of(item, int(item.block.ctypes.data), rules, secondary, capacity, array, at)
+        addresses = {**item.addresses(int(item.block.ctypes.data)), "conversions": 0}
+        batch = chain_batch_of(item, addresses, rules, secondary, capacity, array, at)
         native.map_chains_scalar(chain_launch(target, batch, at).tobytes())
         used = used_items(counters)
         if not arena_sizes.lacking(used, capacity):

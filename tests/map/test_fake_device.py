@@ -269,7 +269,7 @@ def test_a_small_input_of_long_reads_comes_in_many_batches(cli: Cli, use, some_r
 def test_arenas_that_are_too_small_grow(cli: Cli, use, some_reads: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One after the other: what overflows later is not known before."""
     expected = sam_of(cli, some_reads, "-x", "ont", "--device", "cpu")
-    monkeypatch.setattr(chains, "_ARENA_ITEMS", dict.fromkeys(chains._ARENA_ITEMS, (0.0001, 0)))
+    monkeypatch.setattr(chains, "_ARENA_ITEMS", dict.fromkeys(chains._ARENA_ITEMS, ((0.0001, 0), (0.0001, 0))))
     use(FakeDriver())
     assert sam_of(cli, some_reads, "-x", "ont", "--device", "cuda", "--batch-size", "64K") == expected
 

@@ -140,7 +140,7 @@ template <bool LongGaps> void map_slow(SlowPathLaunch launch) {
             for (int mate = 0; mate < 2; mate++) step(mapper, mate);
         });
     };
-    *launch.wanted_templates = *launch.batch.slow_count;
+    launch.wanted->templates = *launch.batch.slow_count;
     each_mate([](Mapper& mapper, int mate) { mapper.find(mate); });
     for (launch.round = 0; launch.round < 2; launch.round++) {
         const ChainBatch& chains = launch.chains[launch.round];

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import accumulate
 from typing import Any, TypeVar
 
 import numpy as np
@@ -27,11 +26,9 @@ from gpualign.streaming.timeline import STEPS
 
 Batch = TypeVar("Batch", bound="MapBatch")
 
-#: alignment of the bases in a block, that of the driver's allocations
-_ALIGNMENT = 256
-#: uint32 counters of a batch, by fields of MapBatch (cuda/abi/map.hpp); the last one is MapCounters
-_COUNTERS = {"slow_count": 1, "counters": _native.MAP_COUNTERS}
-_COUNTER_OFFSETS = tuple(accumulate(_COUNTERS.values(), initial=0))
+#: alignment of arrays, that of the driver's allocations
+ALIGNMENT = 256
+#: limits of the reads of :attr:`MapBatch.longest`
 _LENGTHS = (tuning.MAP_LONGEST, _native.LONGEST_END_TO_END, 1 << 40)
 
 
@@ -42,7 +39,7 @@ class MapBatch:
     Attributes:
         reads, bases: number of reads, and about how many bases they have.
         block: uint8: offsets of the reads' bases (int64), the first read of each template and the end (uint32), a
-            tie-break hash of each read's name (uint32), _COUNTERS (uint32, 0), bases, and qualities if there are any.
+            tie-break hash of each read's name (uint32), counters (uint32, 0), bases, and qualities if there are any.
         templates: number of templates, single reads or pairs.
         longest: bases of the longest read that fits the fast path, of the longest one that is aligned end to end
             unless ``end_to_end`` asks for all of them, and of the longest one.
@@ -116,7 +113,8 @@ class MapBatch:
             "offsets": block,
             "tie_breaks": block + layout.tie_breaks,
             "templates": block + layout.templates,
-            **{name: block + layout.counters + 4 * at for name, at in zip(_COUNTERS, _COUNTER_OFFSETS, strict=False)},
+            "slow_count": block + layout.counters,
+            "counters": block + layout.counters + 4,
         }
 
     def on_device(self, slot: Slot) -> int:
@@ -186,11 +184,22 @@ class MapBatch:
 class BlockLayout:
     """Byte offsets in a block."""
 
-    #: number of uint32 counters
-    counters_size = _COUNTER_OFFSETS[-1]
+    #: number of uint32 counters: MapBatch::slow_count, then MapCounters (cuda/abi/map.hpp)
+    counters_size = 1 + _native.MAP_COUNTERS
 
     def __init__(self, reads: int) -> None:
         self.templates = 8 * (reads + 1)
         self.tie_breaks = self.templates + 4 * (reads + 1)
         self.counters = self.tie_breaks + 4 * reads
-        self.bases = -(-(self.counters + 4 * self.counters_size) // _ALIGNMENT) * _ALIGNMENT
+        self.bases = aligned(self.counters + 4 * self.counters_size)
+
+
+def aligned(nbytes: int) -> int:
+    return -(-nbytes // ALIGNMENT) * ALIGNMENT
+
+
+def take_result(slot: Slot, name: str, nbytes: int, pinned: bool) -> NDArray[np.uint8]:
+    """A result, taken from the slot; it is copied unless it may stay in pinned memory."""
+    array = slot.detach_pinned(name)
+    assert array is not None
+    return array[:nbytes] if pinned else array[:nbytes].copy()

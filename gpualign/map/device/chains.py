@@ -13,27 +13,30 @@ from gpualign.engine.gpu.buffers import Slot, scratch_of
 from gpualign.engine.gpu.device import Device, DeviceMemoryExceeded
 from gpualign.index.minimizers import MinimizerIndex
 from gpualign.map import tuning
-from gpualign.map.device.batch import MapBatch
+from gpualign.map.device.batch import MapBatch, take_result
 from gpualign.map.device.target import resident_target
 from gpualign.map.params import MapParams
 from gpualign.map.rules import chain_rules
 
-#: initial items of each arena, per base and per read of a batch. Arenas that turn out too small grow.
-_ARENA_ITEMS: Mapping[str, tuple[float, float]] = {
-    "hashes": (1.5, 768),
-    "seeds": (0.3, 8),
-    "anchors": (3.0, 64),
-    "candidates": (0.1, 8),
-    "chains": (0.01, 8),
-    "points": (0.1, 32),
-    "tasks": (0.1, 32),
-    "runs": (0.02, 8),
-    "cigars": (1.0, 64),
-    "alignments": (0.01, 8),
-    "ranked": (0.02, 16),
-    "outputs": (0.005, 4),
-    "output_cigars": (0.3, 32),
+#: initial items of each arena, per base and per read of a batch: for long reads, and for short reads if one in fifty
+#: takes the slow path. Arenas that turn out too small grow.
+_ARENA_ITEMS: Mapping[str, tuple[tuple[float, float], tuple[float, float]]] = {
+    "hashes": ((1.5, 768), (0.15, 30)),
+    "seeds": ((0.3, 8), (0.0, 2)),
+    "anchors": ((3.0, 64), (0.0, 200)),
+    "candidates": ((0.1, 8), (0.0, 20)),
+    "chains": ((0.01, 8), (0.0, 1)),
+    "points": ((0.1, 32), (0.0, 2)),
+    "tasks": ((0.1, 32), (0.0, 3)),
+    "runs": ((0.02, 8), (0.0, 1)),
+    "cigars": ((1.0, 64), (0.0, 30)),
+    "alignments": ((0.01, 8), (0.0, 1)),
+    "ranked": ((0.02, 16), (0.0, 2)),
+    "outputs": ((0.005, 4), (0.0, 0)),
+    "output_cigars": ((0.3, 32), (0.0, 0)),
 }
+#: an arena that was too small grows to this multiple of what long reads requested
+_GROWTH = 1.5
 #: the arena of each counter of used items
 _ARENAS = (*(name for name in _ARENA_ITEMS if name != "tasks"), "tasks", "tasks")
 #: work counters, from which warps take the next item: one per pass of each round
@@ -60,27 +63,26 @@ class ArenaSizes:
     """Capacities of arenas, which grow to what batches turn out to need.
 
     Args:
-        initial: items per base and per read of a batch.
-        growth: an arena that was too small grows to this multiple of what was requested.
+        slow_path: of short reads on the slow path; False: of long reads.
     """
 
-    def __init__(self, initial: Mapping[str, tuple[float, float]] | None = None, growth: float = 1.5) -> None:
-        self._growth = growth
-        self._initial = _ARENA_ITEMS if initial is None else initial
-        self._factor = dict.fromkeys(self._initial, 1.0)
+    def __init__(self, slow_path: bool = False) -> None:
+        self._slow_path = slow_path
+        self._factor = dict.fromkeys(_ARENA_ITEMS, 1.0)
 
     def items(self, bases: int, reads: int) -> ArenaItems:
-        items = ArenaItems(
-            (name, min(2**32 - 2, int(self._factor[name] * (per_base * bases + per_read * reads)) + 1024))
-            for name, (per_base, per_read) in self._initial.items()
-        )
+        items = ArenaItems()
+        for name, initial in _ARENA_ITEMS.items():
+            per_base, per_read = initial[self._slow_path]
+            items[name] = min(2**32 - 2, int(self._factor[name] * (per_base * bases + per_read * reads)) + 1024)
         items.factors = dict(self._factor)
         return items
 
     def lacking(self, used: Mapping[str, int], capacity: ArenaItems) -> list[str]:
         """Names of arenas that were too small; they are larger for the next batch."""
         lacking = [name for name in _ARENA_ITEMS if used[name] > capacity[name]]
-        self.expect({name: self._growth * used[name] for name in lacking}, capacity)
+        growth = tuning.SLOW_PATH_GROWTH if self._slow_path else _GROWTH
+        self.expect({name: growth * used[name] for name in lacking}, capacity)
         return lacking
 
     def expect(self, items: Mapping[str, float], capacity: ArenaItems) -> None:
@@ -99,22 +101,21 @@ def used_items(counters: NDArray[np.uint32]) -> dict[str, int]:
 
 def chain_batch_of(
     item: MapBatch,
-    block: int,
+    addresses: Mapping[str, int] | np.void,
     rules: np.void,
     max_secondary: int,
     capacity: Mapping[str, int],
     array: Array,
     counters: int,
     min_length: int = 0,
-    conversions: int = 0,
 ) -> np.void:
-    """``ChainBatch`` of cuda/abi/chains.hpp for a batch whose block is at address ``block``.
+    """``ChainBatch`` of cuda/abi/chains.hpp.
 
     Args:
+        addresses: by fields of ``MapBatch``, or one.
         array: (name, bytes) -> address of an array of the batch.
         counters: address of uint32 (ARENA_COUNTERS,), all 0.
         min_length: shorter reads are not mapped by these rules.
-        conversions: address of those of bisulfite reads.
     """
     reads, words = item.reads, item.bases // 32 + 2 * item.reads + 2
     item_bytes = _native.chain_item_bytes()
@@ -125,14 +126,10 @@ def chain_batch_of(
 
     arenas = {name: arena(name, number, name) for number, name in enumerate(_ARENAS[:-2])}
     rounds = [arena("tasks", len(_ARENAS) - 2 + number, f"tasks {number}") for number in range(2)]
-    addresses = item.addresses(block)
     return filled(
         "ChainBatch",
+        **{name: addresses[name] for name in ("bases", "offsets", "tie_breaks", "conversions")},
         rules=rules,
-        bases=addresses["bases"],
-        offsets=addresses["offsets"],
-        tie_breaks=addresses["tie_breaks"],
-        conversions=conversions,
         reads=reads,
         max_secondary=max_secondary,
         min_length=min_length,
@@ -246,8 +243,8 @@ class LongReadKernel:
         capacity = self._arena_sizes.items(item.bases, item.reads)
         block = int(slot.upload("batch", item.block))
         counters = int(slot.clear("counters", 4 * COUNTERS))
-        secondary = self.params.reporting.secondary
-        batch = chain_batch_of(item, block, self._rules, secondary, capacity, slot_array(slot), counters)
+        addresses, secondary = {**item.addresses(block), "conversions": 0}, self.params.reporting.secondary
+        batch = chain_batch_of(item, addresses, self._rules, secondary, capacity, slot_array(slot), counters)
         (scratch,) = scratch_of(slot, ["chaining"], tuning.SCRATCH_SHARE)
         with slot.using(scratch):
             self._steps.run(slot, chain_launch(self._target, batch, counters))
@@ -282,15 +279,10 @@ class LongReadKernel:
                 slot.download(name, sizes[name], np.uint8)
             slot.finish()
         slot.detach_pinned("batch")  # a host thread may fill it with the next batch
-        return item.mapped(*(self._detached(slot, name, nbytes) for name, nbytes in sizes.items()), chained=True)
+        results = (take_result(slot, name, nbytes, self._pinned_results) for name, nbytes in sizes.items())
+        return item.mapped(*results, chained=True)
 
     def _bytes(self, name: str, items: float) -> int:
         return int(items) * int(self._item_bytes[name])
-
-    def _detached(self, slot: Slot, name: str, nbytes: int) -> NDArray[np.uint8]:
-        """A result, taken from the slot."""
-        array = slot.detach_pinned(name)
-        assert array is not None
-        return array[:nbytes] if self._pinned_results else array[:nbytes].copy()
 
     split, join = staticmethod(MapBatch.halves), staticmethod(MapBatch.join)

@@ -18,12 +18,11 @@ from gpualign.engine.gpu.device import EVICTABLE, Device
 from gpualign.engine.gpu.pinned_pool import is_pinned
 from gpualign.io.reads import Reads
 from gpualign.map import tuning
-from gpualign.map.device.batch import BlockLayout
+from gpualign.map.device.batch import ALIGNMENT, BlockLayout, aligned
 from gpualign.streaming.pinned import Allocate, no_pinned, pinned_or_pageable
 
 #: kernels of ``cuda/map_fastq.cu``, in launch order
 KERNELS = ("find_fastq_lines", "measure_fastq_reads", "place_fastq_reads", "place_fastq_blocks", "copy_fastq_reads")
-_ALIGNMENT = 256
 #: key of the device array of :class:`ReadsLayout`, and its columns
 READS = "reads in text"
 _COLUMNS = ("names", "bases", "qualities", "mates", "name_offsets", "base_offsets")
@@ -41,7 +40,7 @@ class ReadsLayout:
     """
 
     def __init__(self, reads: int, text_bytes: int) -> None:
-        of_map, self.block = BlockLayout(reads), _ALIGNMENT
+        of_map, self.block = BlockLayout(reads), ALIGNMENT
         max_names = min(text_bytes, _native.FASTQ_LONGEST_NAME * reads)
         max_bases = text_bytes // 2  # each has a quality
         at = {"facts": 0, "base_offsets": self.block, "templates": self.block + of_map.templates}
@@ -50,7 +49,7 @@ class ReadsLayout:
         end = at["bases"] + max_bases
         rest = {"qualities": max_bases, "names": max_names, "name_offsets": 8 * (reads + 1), "mates": reads}
         for name, nbytes in rest.items():
-            at[name] = _aligned(end)
+            at[name] = aligned(end)
             end = at[name] + nbytes
         self.fastq, self.nbytes = at, end
         self.facts_bytes, self.sequence_bytes = self.block + 8 * (reads + 1), at["names"]
@@ -94,7 +93,7 @@ class StagedText:
         files, copied, inflated, end = [], [], [], 0
         for text in reads.texts:
             tiles, size = text.tiles, text.nbytes
-            begin = end + _aligned(4 * len(tiles))
+            begin = end + aligned(4 * len(tiles))
             files.append((end, begin, size, 4 * text.records.start))
             copied.append((end, 4 * len(tiles), _copy_of(text.lines_before[tiles.start : tiles.stop].view(np.uint8))))
             if text.chunk.data.stored:
@@ -107,7 +106,7 @@ class StagedText:
                     else:
                         copied.append((at, len(piece), _copy_of(piece)))
                     at += len(piece)
-            end = begin + _aligned(size)
+            end = begin + aligned(size)
         block, parts = _block_of(copied, allocate)
         return cls(reads, block, (*parts, *inflated), tuple(files))
 
@@ -232,8 +231,8 @@ def _block_of(
     begins: list[tuple[int, int]] = []  # offsets of parts in the block and on the device
     offsets, nbytes, end = [], 0, 0
     for at, size, _ in copied:
-        if not begins or at - end >= _ALIGNMENT:
-            begins.append((_aligned(nbytes), at))
+        if not begins or at - end >= ALIGNMENT:
+            begins.append((aligned(nbytes), at))
         begin, first = begins[-1]
         offsets.append((len(begins) - 1, begin + at - first, size))
         nbytes, end = begin + at - first + size, at + size
@@ -289,7 +288,3 @@ def parsed_reads(slot: Slot) -> DetachedArrays:
     return slot.device.resident(
         f"{EVICTABLE} {READS}", lambda: DetachedArrays(slot.device, READS, tuning.PARSED_BATCHES)
     )
-
-
-def _aligned(nbytes: int) -> int:
-    return -(-nbytes // _ALIGNMENT) * _ALIGNMENT

@@ -16,7 +16,7 @@ from gpualign.engine.gpu.device import Device
 from gpualign.engine.gpu.device_arrays import DeviceArrays
 from gpualign.index.minimizers import MinimizerIndex
 from gpualign.map import tuning
-from gpualign.map.device.batch import MapBatch
+from gpualign.map.device.batch import MapBatch, take_result
 from gpualign.map.device.chains import ChainSteps, LongReadKernel
 from gpualign.map.device.slow_path import Capacity, SlowPath, all_templates, power_of_two
 from gpualign.map.device.target import resident_target
@@ -188,13 +188,11 @@ class MapKernel:
                 for function, blocks, shared in launch.steps(item):
                     slot.launch(function, blocks, 32 * shape.warps, packed, shared=shared)
         with slot.using(slow):
-            self._run_slow_path(slot, item, packed, block, counters, capacity)
+            self._run_slow_path(slot, item, packed, counters, capacity)
         slot.download("counters", capacity.counters, np.uint32)
         slot.download("records", records_bytes, np.uint8)
 
-    def _run_slow_path(
-        self, slot: Slot, item: MapBatch, batch: np.void, block: int, counters: int, capacity: Capacity
-    ) -> None:
+    def _run_slow_path(self, slot: Slot, item: MapBatch, batch: np.void, counters: int, capacity: Capacity) -> None:
         """Map the templates that the fast path leaves."""
         slow_path, sizes = self._slow_paths[item.which == "others"], capacity.sizes
         at_once = self._multiprocessors * tuning.SLOW_PATH_BLOCKS * tuning.SLOW_PATH_WARPS
@@ -207,10 +205,10 @@ class MapKernel:
         array = slot.scratch_array
         workspace = array("slow path workspace", blocks * block_warps * sizes.group)
         if slow_path.any_long(item):
-            self._steps.run(slot, slow_path.long_launch(item, batch, block, array, counters, capacity))
+            self._steps.run(slot, slow_path.long_launch(item, batch, array, counters, capacity))
         defines = tuning.slow_path_defines(self.params.scoring.has_long_gaps)
         statuses = int(slot.device_array("statuses", 4 * capacity.templates))
-        for launch in slow_path.launches(item, batch, block, array, counters, workspace, statuses, capacity):
+        for launch in slow_path.launches(item, batch, array, counters, workspace, statuses, capacity):
             slot.clear("statuses", 4 * capacity.templates)
             for kernel, own in slow_path.steps(launch):
                 if kernel:
@@ -237,10 +235,7 @@ class MapKernel:
             self.submit(slot, item)
             slot.finish()
         slot.detach_pinned("batch")  # the staging buffer, if there was one
-        records = slot.detach_pinned("records")
-        assert records is not None
-        records = records[:nbytes]
-        return item.mapped(records if self._pinned_results else records.copy(), reads)
+        return item.mapped(take_result(slot, "records", nbytes, self._pinned_results), reads)
 
     split, join = staticmethod(MapBatch.halves), staticmethod(MapBatch.join)
 
@@ -259,14 +254,12 @@ class MapKernel:
             functions = tuple(self.device.function("map", name, defines) for name in KERNELS)
             for function in functions:
                 function.set_attribute(self.device.driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, shared)
-            blocks = self._blocks(shape, shared, workspace.nbytes)
+            # as many blocks as are resident at once and fit the budget for workspaces
+            at_once = self._multiprocessors * max(1, min(shape.blocks, self._shared_memory // (shared + _BLOCK_SHARED)))
+            budget = int(tuning.WORKSPACE_SHARE * self.device.batch_budget)
+            blocks = max(1, min(at_once, budget // (shape.warps * workspace.nbytes)))
             self._launches[longest] = _Launch(workspace, shape, shared, blocks, functions)
         return self._launches[longest]
-
-    def _blocks(self, shape: tuning.MapShape, shared: int, workspace: int) -> int:
-        """The number of blocks that are resident at once and fit the budget for workspaces."""
-        at_once = self._multiprocessors * max(1, min(shape.blocks, self._shared_memory // (shared + _BLOCK_SHARED)))
-        return max(1, min(at_once, int(tuning.WORKSPACE_SHARE * self.device.batch_budget) // (shape.warps * workspace)))
 
     def _rules(self, slot: Slot, item: MapBatch) -> np.void:
         longest = power_of_two(max(1024, item.longest[2]))

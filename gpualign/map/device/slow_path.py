@@ -7,7 +7,7 @@ Only the device knows how many there are. Memory is allocated for a typical shar
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,22 +33,6 @@ from gpualign.map.device.chains import (
 from gpualign.map.params import LONG_READ_HITS, LONG_READS, MapParams
 from gpualign.map.rules import affine_scores, chain_rules
 
-#: initial items of each arena, per base and per read of a batch, if one read in fifty takes the slow path
-_ARENA_ITEMS: Mapping[str, tuple[float, float]] = {
-    "hashes": (0.15, 30),
-    "seeds": (0.0, 2),
-    "anchors": (0.0, 200),
-    "candidates": (0.0, 20),
-    "chains": (0.0, 1),
-    "points": (0.0, 2),
-    "tasks": (0.0, 3),
-    "runs": (0.0, 1),
-    "cigars": (0.0, 30),
-    "alignments": (0.0, 1),
-    "ranked": (0.0, 2),
-    "outputs": (0.0, 0),
-    "output_cigars": (0.0, 0),
-}
 #: initial capacities: bytes of a DP band, and hits of a read
 _FIRST_BAND = 1 << 30
 _FIRST_HITS = 1 << 17
@@ -65,12 +49,11 @@ _CHAINING = ("seed_slow", "chain_slow", "select_slow")
 _CHOOSING = ("rescue_slow", "clip_slow", "choose_slow", "write_slow", "end_slow")
 #: kernels in launch order; those from the second to rank_slow run twice
 KERNELS = ("find_slow", *_CHAINING, "rank_slow", *_CHOOSING)
-#: counters of a launch, after those of the arenas: work counters of its steps and of aligned chains, and others
-_STEP_COUNTERS = ARENA_COUNTERS
-_ALIGN_COUNTERS = _STEP_COUNTERS + 2 * len(KERNELS)
-_WANTED_LOCI, _WANTED_HITS, _WANTED_BAND, _WANTED_TEMPLATES, _DONE = (
-    _ALIGN_COUNTERS + 2 * ALIGN_COUNTERS + i for i in range(5)
-)
+#: counters of a launch, after those of the arenas and work counters of its steps: work counters of aligned chains,
+#: SlowPathWanted (cuda/abi/slow_path.hpp), and what earlier rounds have done
+_ALIGN_COUNTERS = ARENA_COUNTERS + 2 * len(KERNELS)
+_WANTED = _ALIGN_COUNTERS + 2 * ALIGN_COUNTERS
+_DONE = _WANTED + 4
 _LAUNCH_COUNTERS = _DONE + DONE_COUNTERS
 
 
@@ -111,7 +94,7 @@ class SlowPath:
 
     def __init__(self, index: MinimizerIndex, params: MapParams, lanes: int) -> None:
         self._index, self._params, self._lanes = index, params, lanes
-        self._arenas, self._long_arenas = ArenaSizes(_ARENA_ITEMS, tuning.SLOW_PATH_GROWTH), ArenaSizes()
+        self._arenas, self._long_arenas = ArenaSizes(slow_path=True), ArenaSizes()
         self._band = _FIRST_BAND
         self._share = 1.0 if params.seeding.full else tuning.SLOW_SHARE
         depth = _native.MAP_DEPTH
@@ -155,25 +138,20 @@ class SlowPath:
             int(min(_MAX_BAND, _BAND_SHARE * budget)),
         )
 
-    def long_launch(
-        self, item: MapBatch, batch: np.void, block: int, array: Array, counters: int, capacity: Capacity
-    ) -> np.void:
+    def long_launch(self, item: MapBatch, batch: np.void, array: Array, counters: int, capacity: Capacity) -> np.void:
         """``ChainLaunch`` for the reads that are mapped as long reads; takes the arguments of :meth:`launches`."""
         minimum = _native.LONGEST_END_TO_END + 1
 
         def of_long(name: str, nbytes: int) -> int:
             return array(f"long {name}", nbytes)
 
-        chains = chain_batch_of(
-            item, block, self._long_rules, 0, capacity.long_chains, of_long, counters, minimum, batch["conversions"]
-        )
+        chains = chain_batch_of(item, batch, self._long_rules, 0, capacity.long_chains, of_long, counters, minimum)
         return chain_launch(batch["target"], chains, counters)
 
     def launches(
         self,
         item: MapBatch,
         batch: np.void,
-        block: int,
         array: Array,
         counters: int,
         workspace: int,
@@ -191,12 +169,10 @@ class SlowPath:
         """
         sizes, long_chains = capacity.sizes, filled("ChainBatch")
         if self.any_long(item):
-            long_chains = self.long_launch(item, batch, block, array, counters, capacity)["batch"]
+            long_chains = self.long_launch(item, batch, array, counters, capacity)["batch"]
         for number in range(capacity.launches):
             own = counters + 4 * (COUNTERS + number * _LAUNCH_COUNTERS)
-            chains = chain_batch_of(
-                item, block, self._rules[0], 0, capacity.chains, array, own, conversions=batch["conversions"]
-            )
+            chains = chain_batch_of(item, batch, self._rules[0], 0, capacity.chains, array, own)
             state = array("dense state", item.reads * struct("ChainRead").itemsize)
             dense = changed(chains, rules=self._rules[1], state=state)
             yield filled(
@@ -211,12 +187,9 @@ class SlowPath:
                 workspace_bytes=sizes.group,
                 band_bytes=sizes.band,
                 max_band_bytes=capacity.band_limit,
-                next=own + 4 * _STEP_COUNTERS,
+                next=own + 4 * ARENA_COUNTERS,
                 done=own + 4 * _DONE,
-                wanted_loci=own + 4 * _WANTED_LOCI,
-                wanted_hits=own + 4 * _WANTED_HITS,
-                wanted_band=own + 4 * _WANTED_BAND,
-                wanted_templates=own + 4 * _WANTED_TEMPLATES,
+                wanted=own + 4 * _WANTED,
                 first=number * capacity.templates,
                 templates=capacity.templates,
                 longest=sizes.longest,
@@ -245,7 +218,7 @@ class SlowPath:
         for number in range(2):
             launch["round"] = number
             yield from map(step, _CHAINING)
-            align = first + 4 * (_ALIGN_COUNTERS - _STEP_COUNTERS + number * ALIGN_COUNTERS)
+            align = first + 4 * (_ALIGN_COUNTERS - ARENA_COUNTERS + number * ALIGN_COUNTERS)
             target, done = launch["batch"]["target"], launch["done"]
             yield "", filled("ChainLaunch", target=target, batch=launch["chains"][number], next=align, done=done)
             yield step("rank_slow")
@@ -254,7 +227,7 @@ class SlowPath:
     @staticmethod
     def beyond(counters: NDArray[np.uint32], capacity: Capacity) -> float:
         """The templates of the slow path, as a multiple of those that were mapped; 1 if all were."""
-        return max(1.0, int(counters[COUNTERS + _WANTED_TEMPLATES]) / (capacity.templates * capacity.launches))
+        return max(1.0, int(counters[COUNTERS + _WANTED]) / (capacity.templates * capacity.launches))
 
     def lacking(self, item: MapBatch, counters: NDArray[np.uint32], capacity: Capacity) -> bool:
         """Whether a batch exceeded its capacity, which then grows. If it had more templates than expected, those that
@@ -265,8 +238,8 @@ class SlowPath:
         for own in counters[COUNTERS : capacity.overflow].reshape(capacity.launches, _LAUNCH_COUNTERS):
             used = used_items(own)
             lacking |= bool(self._arenas.lacking(used, capacity.chains))
-            loci, hits, templates = (int(own[i]) for i in (_WANTED_LOCI, _WANTED_HITS, _WANTED_TEMPLATES))
-            band = int(own[_WANTED_BAND]) * _native.WANTED_BAND_BYTES
+            templates, loci, hits, band = own[_WANTED:_DONE].tolist()
+            band *= _native.WANTED_BAND_BYTES
             self._band = max(self._band, band)
             self._loci = max(self._loci, power_of_two(loci))
             self._hits = max(self._hits, power_of_two(hits))

@@ -38,8 +38,8 @@ std::vector<AbiStruct> map_abi() {
             overflow_records, workspace, state, counters, next_overflow, slow_templates, slow_count, template_count,
             overflow_count, workspace_hits, workspace_loci, workspace_band, read_count),
         GPUALIGN_STRUCT(SlowPathLaunch, batch, chains, long_chains, states, statuses, workspace, state_bytes,
-            workspace_bytes, band_bytes, max_band_bytes, next, done, wanted_loci, wanted_hits, wanted_band,
-            wanted_templates, first, templates, round, longest, max_hits, max_loci, hit_limit, mates, full, max_seeds)};
+            workspace_bytes, band_bytes, max_band_bytes, next, done, wanted, first, templates, round, longest, max_hits,
+            max_loci, hit_limit, mates, full, max_seeds)};
 }
 
 }  // namespace gpualign

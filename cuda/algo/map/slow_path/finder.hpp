@@ -67,7 +67,7 @@ public:
         found.loci = kept;
         // the host repeats the batch with space for so many hits, if it can have them
         if (found.too_many && hits_.count <= launch_.hit_limit && group_.lane() == 0)
-            raise_to(launch_.wanted_hits, hits_.count);
+            raise_to(&launch_.wanted->hits, hits_.count);
         set(mate, found);
     }
     GPUALIGN_HD void leave_hits_to_chaining(int mate) {
@@ -154,7 +154,7 @@ private:
     GPUALIGN_HD_CALL void settle(int mate) {
         FoundRead found = of_.mates[mate].found;
         if (found.loci > launch_.max_loci) {  // the host repeats the batch with more space
-            if (group_.lane() == 0) raise_to(launch_.wanted_loci, found.loci);
+            if (group_.lane() == 0) raise_to(&launch_.wanted->loci, found.loci);
             found.loci = launch_.max_loci;
         }
         found.loci = settle_mixed(group_, of_.mates[mate].read.limit, of_.loci[mate], found.loci, own_.settle);
@@ -220,7 +220,7 @@ private:
             const uint32_t taken = take_hits(read, seeds, next, count, capacity);
             if (taken > capacity) {
                 if (interval == 1) {
-                    if (group_.lane() == 0) raise_to(launch_.wanted_hits, taken);
+                    if (group_.lane() == 0) raise_to(&launch_.wanted->hits, taken);
                     return;
                 }
                 interval /= 2;

@@ -64,7 +64,7 @@ public:
         const uint64_t bytes = Aligner::Layout::all_bytes(task.rows, task.band);
         if (bytes > launch.band_bytes) {  // the repeated batch may have as much
             if (bytes <= launch.max_band_bytes && first_lane())
-                raise_to(launch.wanted_band, uint32_t(bytes >> kWantedBandBits) + 1);
+                raise_to(&launch.wanted->band, uint32_t(bytes >> kWantedBandBits) + 1);
             set_status(MapRecord::kOnHost);
             return kNoItem;
         }
