@@ -62,7 +62,7 @@ class RecordFormatter:
 
     def _with_alt_records(self, found: Found, alt: MinimizerIndex) -> Alignments:
         """Join the records on the primary assembly, which decides a read's locus, pairing and mapping quality, with
-        those of the read on ALT contigs (cuda/algo/map/alt.hpp), as bwa mem does.
+        those of the read on ALT contigs (gpualign/native/map/alt_records.cpp), as bwa mem does.
         """
         alone = map_batch(alt, found.columns(), self.sample.params)
         edit = self.sample.params.scoring.match + self.sample.params.scoring.mismatch

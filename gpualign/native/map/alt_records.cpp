@@ -1,11 +1,12 @@
-// Joins the records of a read on the primary assembly with those on ALT contigs.
+// Joins the records of a read on the primary assembly with those on ALT contigs, as bwa mem does (README-alt.md in bwa's
+// repository): the best locus and its mapping quality are chosen on the primary assembly alone. A better hit on an ALT
+// contig is reported as supplementary, any other hit as secondary.
 #include <nanobind/stl/optional.h>
 
 #include <algorithm>
 #include <optional>
 #include <vector>
 
-#include "algo/map/alt.hpp"
 #include "arrays.hpp"
 #include "bindings.hpp"
 #include "text/record_arrays.hpp"
@@ -14,6 +15,14 @@ namespace gpualign {
 namespace {
 
 constexpr uint16_t kKept = kFlagReverse;  // of the flags of an ALT record
+
+// Mapping quality of a hit on an ALT contig, bounded by its lead over the hit on the primary assembly. Heuristic: at
+// an error rate of 1.7 % an edit is worth 13 (3 e / (1 - e), as in mapping_quality.hpp); half an edit is worth
+// nothing.
+uint8_t alt_mapq(uint8_t among_alt, int32_t lead, int32_t edit_cost) {
+    if (2 * lead <= edit_cost) return 0;
+    return uint8_t(std::min(13 * lead / edit_cost, int32_t(among_alt)));
+}
 
 class AltRecords {
 public:
@@ -46,7 +55,7 @@ private:
 
     void take_alt(size_t i, int32_t primary_score, RecordsBuilder& out) {
         const size_t a = alt_.primary(i);
-        const bool reported = alt_hit_is_reported(alt_.score[a], primary_score);
+        const bool reported = alt_.score[a] > primary_score;
         if (reported)
             out.add(alt_, a, uint16_t((alt_.flag[a] & kKept) | kFlagSupplementary),
                 alt_mapq(alt_.mapq[a], alt_.score[a] - primary_score, edit_cost_));
