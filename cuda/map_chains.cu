@@ -22,8 +22,8 @@ using namespace gpualign;
 
 namespace {
 
-// Calls step(i) for i in [from, to), each in a lane of its own: of a warp of its own if there are few, and for long
-// reads, as no two of them take the same way: side by side in one warp they would wait for each other.
+// Calls step(i) for i in [from, to), each in its own lane. If they are few, and always for long reads, each has its own
+// warp: long reads branch differently, so lanes of one warp would wait for each other.
 template <class Step>
 __device__ void for_each_in_lanes(const ChainLaunch& launch, uint32_t from, uint32_t to, Step&& step) {
     if (overflowed(launch.batch)) return;
@@ -33,7 +33,7 @@ __device__ void for_each_in_lanes(const ChainLaunch& launch, uint32_t from, uint
     for (uint32_t i = from + warp_number() * lanes + lane; lane < lanes && i < to; i += warps * lanes) step(i);
 }
 
-// The same for the chains that are not finished.
+// Calls step(c) for the chains that are not finished, as above.
 template <class Step> __device__ void for_each_chain(const ChainLaunch& launch, Step&& step) {
     for_each_in_lanes(launch, *launch.done, *launch.batch.chains.used, step);
 }
@@ -48,8 +48,8 @@ struct Tasks {
     uint32_t count;
 };
 
-// Segments in a band of so many diagonals, several in a warp, which is as many lanes as a ring of them takes; those
-// that have a better alignment elsewhere are left to the next passes.
+// Aligns segments in a band of `Band` diagonals, several in a warp, as a ring of Band / 2 lanes computes one. Segments
+// that may have a better alignment outside the band are left to the next passes.
 template <int32_t Band> __device__ void align_narrow(const ChainLaunch& launch) {
     using Part = PartOfWarp<Band / 2>;
     using Aligner = BandAligner<LONG_GAPS != 0, true, Part, TargetText>;
@@ -94,8 +94,8 @@ template <int32_t Band> __device__ void align_narrow(const ChainLaunch& launch) 
     }
 }
 
-// Tasks in turns for a warp each: neighbours, of which many may be slow, are in different turns, and where there are
-// few tasks a turn is of fewer, so that every group has some.
+// Shares out tasks in turns, each for one warp. Neighbouring tasks are in different turns, as all of them may be slow,
+// and turns have fewer tasks if there are few, so that every group gets some.
 struct Turns {
     __device__ Turns(uint32_t tasks, uint32_t groups, uint32_t fewest, uint32_t most)
         : width(max(fewest, min((tasks + groups - 1) / groups, most))), count((tasks + width - 1) / width) {}
@@ -106,7 +106,7 @@ struct Turns {
     uint32_t width, count;
 };
 
-// Small intervals, two for each part of a warp; those of one band and of equally many rows together.
+// Aligns small segments, two in each part of a warp: those of the same band and of similar numbers of rows together.
 template <uint32_t Lanes> __device__ void align_in_parts_of(const ChainLaunch& launch) {
     using Part = PartOfWarp<Lanes>;
     using Pair = BandPair<Part, TargetText>;
@@ -161,7 +161,8 @@ template <uint32_t Lanes> __device__ void align_in_parts_of(const ChainLaunch& l
     }
 }
 
-// Calls align(task) for the tasks that are not done yet and take so much memory on a warp.
+// Calls align(task) for the tasks that are not done yet and whose DP matrix takes, on a warp, more than
+// launch.min_bytes and at most launch.max_bytes.
 template <class Group, class Next, class Align>
 __device__ void for_each_of_class(
     const Group& group, const ChainLaunch& launch, uint32_t groups, Next&& next, Align&& align) {
@@ -179,6 +180,7 @@ __device__ void for_each_of_class(
     }
 }
 
+// Aligns a segment in workspace `number`, then calls finish(aligner, end).
 template <class Group, class Finish>
 __device__ void align_whole(
     const Group& group, const ChainLaunch& launch, const BandTask& task, uint32_t number, Finish&& finish) {
@@ -209,7 +211,7 @@ template <uint32_t Lanes> __device__ void align_by_block(const ChainLaunch& laun
 
 }  // namespace
 
-// The longest reads first: the others fill up what time these take.
+// The longest reads first: one that starts last would leave most of the device idle.
 extern "C" __global__ void __launch_bounds__(128) chain_reads(const __grid_constant__ ChainLaunch launch) {
     constexpr int64_t kLevels[] = {INT64_MAX, 20000, 10000, -1};
     const Warp group;

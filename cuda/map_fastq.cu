@@ -1,5 +1,5 @@
 // FASTQ text to the reads of a batch (algo/text/fastq_reads.hpp): a warp finds the lines that end in a tile, a thread
-// measures what has one number in its files, a scan says where each read goes, and a warp copies it.
+// measures a record, or the two records of a pair, a scan computes where each read goes, and a warp copies it.
 #include "algo/text/fastq_reads.hpp"
 #include "device/block_scan.cuh"
 #include "device/warp.cuh"
@@ -27,7 +27,7 @@ extern "C" __global__ void __launch_bounds__(32 * kWarps)
         atomicMax(&batch.facts->longest, found.longest);
 }
 
-// Sizes to where each read goes among those of its block, and the blocks' sums.
+// From the sizes of reads, where each goes among those of its block, and the blocks' sums.
 extern "C" __global__ void __launch_bounds__(FastqBatch::kScanned)
     place_fastq_reads(const __grid_constant__ FastqBatch batch) {
     const uint32_t read = blockIdx.x * FastqBatch::kScanned + threadIdx.x;
@@ -37,7 +37,7 @@ extern "C" __global__ void __launch_bounds__(FastqBatch::kScanned)
     if (threadIdx.x == 0) batch.block_sums[blockIdx.x] = total;
 }
 
-// The blocks' sums to where each begins; one block of threads.
+// From the blocks' sums, where each block begins; one block of threads.
 extern "C" __global__ void __launch_bounds__(FastqBatch::kScanned)
     place_fastq_blocks(const __grid_constant__ FastqBatch batch) {
     sums_before(batch.block_sums, (batch.reads + FastqBatch::kScanned - 1) / FastqBatch::kScanned);

@@ -1,4 +1,4 @@
-// The records of reads as SAM lines or BAM's bytes: a warp a read measures them, a scan says where each goes, and a
+// The records of reads as SAM lines or BAM's bytes: a warp a read measures them, a scan computes where each goes, and a
 // warp a read writes them (algo/text/record_writer.hpp).
 //
 // FORM: SamForm or BamForm.
@@ -27,7 +27,7 @@ extern "C" __global__ void __launch_bounds__(32 * kWarps) measure_records(const 
     atomicAdd(reinterpret_cast<unsigned long long*>(batch.totals + 1), static_cast<unsigned long long>(records));
 }
 
-// Sizes to where each read's records begin within its block of reads, and the blocks' sums.
+// From the sizes, where each read's records begin within its block of reads, and the blocks' sums.
 extern "C" __global__ void __launch_bounds__(TextBatch::kScanned) scan_reads(const __grid_constant__ TextBatch batch) {
     const uint32_t read = blockIdx.x * TextBatch::kScanned + threadIdx.x;
     uint64_t total;
@@ -36,7 +36,7 @@ extern "C" __global__ void __launch_bounds__(TextBatch::kScanned) scan_reads(con
     if (threadIdx.x == 0) batch.block_sums[blockIdx.x] = total;
 }
 
-// The blocks' sums to where each begins, and the bytes of all; one block of threads.
+// From the blocks' sums, where each block begins, and the bytes of all; one block of threads.
 extern "C" __global__ void __launch_bounds__(TextBatch::kScanned) scan_blocks(const __grid_constant__ TextBatch batch) {
     const uint64_t all = sums_before(batch.block_sums, (batch.count + TextBatch::kScanned - 1) / TextBatch::kScanned);
     if (threadIdx.x == 0) batch.totals[0] = all;

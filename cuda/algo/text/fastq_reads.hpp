@@ -1,6 +1,5 @@
-// FASTQ text to reads, step by step: where lines begin, what each record has, where its parts go, and the copy. What is
-// not plain is not read here: whoever sees that in the facts has the host's parser read it, which also says what is
-// wrong.
+// FASTQ text to reads, step by step: where lines begin, the sizes of each record, where its parts go, and the copy.
+// Text that is malformed or has another form sets FastqFacts::odd: then the host parses it, and says what is wrong.
 #pragma once
 #include "abi/fastq.hpp"
 #include "algo/common/group.hpp"
@@ -10,13 +9,13 @@
 
 namespace gpualign {
 
-// What the steps after this one add to.
+// Clears the facts, and the counters of the kernels that map the reads.
 template <class Group> GPUALIGN_HD void clear_facts(const Group& group, const FastqBatch& batch) {
     if (group.lane() == 0) *batch.facts = {};
     for (uint32_t i = group.lane(); i < batch.zero_count; i += Group::kLanes) batch.zeros[i] = 0;
 }
 
-// Where lines begin that follow those that end in a tile.
+// Finds where lines begin that follow the newlines in a tile.
 template <class Group>
 GPUALIGN_HD void find_lines(const Group& group, const FastqText& file, uint32_t lines, uint32_t tile) {
     const uint32_t begin = tile * FastqText::kTile;
@@ -47,7 +46,7 @@ class FastqRecords {
 public:
     GPUALIGN_HD FastqRecords(const FastqText& file) : file_(file) {}
 
-    // A record's parts; false of one that is not plain.
+    // Sets the parts of a record; false if it is malformed or has another form.
     GPUALIGN_HD bool load(uint32_t number, FastqRecord& record) const {
         FastqLine head, sequence, plus, quality;
         if (!line(4 * number, head) || !line(4 * number + 1, sequence) || !line(4 * number + 2, plus) ||
@@ -64,7 +63,7 @@ public:
     }
 
 private:
-    // False where the text has changed since its lines were counted.
+    // False if the text has changed since its lines were counted.
     GPUALIGN_HD bool line(uint32_t number, FastqLine& line) const {
         const uint32_t begin = file_.starts[number], next = file_.starts[number + 1];
         if (begin >= next || next > file_.bytes || file_.text[next - 1] != '\n') return false;
@@ -81,7 +80,7 @@ struct FastqFound {
     uint32_t longest;
 };
 
-// What the records are that have this number in their files, and their reads' sizes, tie_breaks and templates.
+// Measures the records of this number in their files: sets their reads' sizes, tie_breaks and templates.
 GPUALIGN_HD FastqFound measure_reads(const FastqBatch& batch, uint32_t number) {
     FastqRecord records[2] = {};
     FastqFound found{!FastqRecords(batch.first).load(number, records[0]), 0};
@@ -111,14 +110,14 @@ GPUALIGN_HD FastqFound measure_reads(const FastqBatch& batch, uint32_t number) {
     return found;
 }
 
-// What a read adds to the places of those after it: nothing where it is not plain, so that what follows may run all the
-// same.
+// What a read adds to the places of those after it. All reads count as empty if the host is to parse them, or if one is
+// longer than expected, so that the next steps, which are enqueued already, stay within their memory.
 GPUALIGN_HD uint64_t size_of_read(const FastqBatch& batch, uint32_t read) {
     return batch.facts->odd || batch.facts->longest > batch.longest ? 0 : batch.sizes[read];
 }
 
-// Writes a read to its place; false where it has characters that it may not have, or a name whose characters are not
-// SAM's, which the host counts.
+// Writes a read to its place; false if it has characters that are not allowed, or a name with characters that SAM does
+// not allow: the host counts such names.
 template <class Group> GPUALIGN_HD bool copy_read(const Group& group, const FastqBatch& batch, uint32_t read) {
     const uint64_t place = batch.places[read] + batch.block_sums[read / FastqBatch::kScanned],
                    size = size_of_read(batch, read);
