@@ -1,10 +1,10 @@
-// Reads to alignments, in steps over the batch, a kernel each: the loci of every read (a warp a read), which of them a
-// template is reported at, and the records. Lanes take what is plain in the last two, and warps what they leave;
-// templates that their seeds do not explain are left to map_slow_path.cu.
+// Reads to alignments, in steps over the batch: the loci of every read (a warp a read), at which of them a template is
+// reported, and the records. The last two steps are two kernels each: lanes take the easy templates or reads, and warps
+// those that lanes leave. Templates that their seeds do not explain are left to map_slow_path.cu.
 //
-// WORDS: the longest read has 32 * WORDS bases. Warps stay and fetch reads until there are none left, as repeats take a
-// hundred times as long as other reads. A kernel by itself is little code: where warps do different things,
-// instructions come from afar.
+// WORDS: the longest read has 32 * WORDS bases. Warps take reads until there are none left, as reads in repeats take a
+// hundred times as long as others. The kernels are small, as warps in different parts of a large one wait for their
+// instructions.
 #include "algo/map/choose_step.hpp"
 #include "algo/map/find_step.hpp"
 #include "algo/map/report_step.hpp"
@@ -24,14 +24,15 @@ using namespace gpualign;
 
 namespace {
 
-// Calls step(item, workspace, shared) for the items [0, count) that warps take in turn.
+// Calls step(item, workspace, shared) for the items [0, count), of which each warp takes the next one.
 template <class Step>
 __device__ void for_each_turn(const Warp& group, const MapBatch& batch, uint32_t* turn, uint32_t count, Step&& step) {
     extern __shared__ uint4 memory[];
     MapShared<WORDS>& shared = reinterpret_cast<MapShared<WORDS>*>(memory)[threadIdx.x / Warp::kLanes];
     const uint64_t bytes = MapWorkspace::bytes(batch.workspace_hits, batch.workspace_loci, batch.workspace_band);
-    const MapWorkspace workspace = MapWorkspace::at(
-        batch.workspace + warp_number() * bytes, batch.workspace_hits, batch.workspace_loci, batch.workspace_band);
+    MemoryCursor cursor(batch.workspace + warp_number() * bytes);
+    const MapWorkspace workspace =
+        MapWorkspace::at(cursor, batch.workspace_hits, batch.workspace_loci, batch.workspace_band);
     while (true) {
         const uint32_t item = group.take_together(turn, 1);
         if (item >= count) return;

@@ -23,14 +23,14 @@ using Mapper = SlowPathMapper<LONG_GAPS != 0, Warp>;
 
 constexpr uint32_t kManyWriters = 16;  // warps that share the records of a template if there are secondary ones
 
-// Calls step(mapper, part) for so many parts of each template, one after the other. `pieces`: FinderMemory::pieces.
+// Calls step(mapper, part) for so many parts of each template, one after the other. `pieces`: SlowPathMemory::pieces.
 template <class Step>
 __device__ void for_each_part(const SlowPathLaunch& launch, uint32_t parts, Step&& step, uint32_t* pieces = nullptr) {
     const Warp group;
     uint8_t* end;
     SlowPathMemory memory = slow_path_memory(launch.workspace + warp_number() * launch.workspace_bytes, launch.longest,
         launch.max_seeds, launch.max_hits, launch.max_loci, launch.band_bytes, Warp::kLanes, end);
-    memory.finder.pieces = pieces;
+    memory.pieces = pieces;
     const uint32_t turns = templates_of(launch) * parts;
     while (true) {
         const uint32_t turn = group.take_together(launch.next, 1);

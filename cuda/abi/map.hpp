@@ -57,8 +57,7 @@ struct MapFacts {
     uint16_t operations;  // of the CIGAR; if it is wide, the upper half of the distance instead
     uint32_t secondary, first_secondary;  // secondary and supplementary records of the read: their number, and the
                                           // index of the first overflow record
-    uint32_t long_cigar;  // index of the overflow record with the CIGAR, last operation first, if it does not fit in
-                          // the record
+    uint32_t long_cigar;  // index of the overflow record with the CIGAR, if it is wide
 };
 
 struct MapRecord : MapFacts {

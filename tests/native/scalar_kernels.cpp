@@ -26,8 +26,9 @@ void map_scalar(const nb::bytes& bytes, int words) {
         constexpr int kWords = decltype(w)::value;
         const OneLane group;
         MapShared<kWords> shared;
+        MemoryCursor cursor(batch.workspace);
         const MapWorkspace workspace =
-            MapWorkspace::at(batch.workspace, batch.workspace_hits, batch.workspace_loci, batch.workspace_band);
+            MapWorkspace::at(cursor, batch.workspace_hits, batch.workspace_loci, batch.workspace_band);
         const ReadStates<kWords> all = ReadStates<kWords>::of(batch);
         for (uint32_t r = 0; r < batch.read_count; r++)
             FindStep<kWords, OneLane>(group, batch, workspace, shared).find(r);
@@ -128,7 +129,7 @@ template <bool LongGaps> void map_slow(SlowPathLaunch launch) {
     SlowPathMemory memory = slow_path_memory(launch.workspace, launch.longest, launch.max_seeds, launch.max_hits,
         launch.max_loci, launch.band_bytes, 1, end);
     uint32_t pieces[kPieceWords];
-    memory.finder.pieces = pieces;
+    memory.pieces = pieces;
     const auto each = [&](auto&& step) {
         for (uint32_t t = 0; t < templates_of(launch); t++) {
             Mapper mapper(lane, launch, memory, t);

@@ -55,10 +55,8 @@ private:
 
         GPUALIGN_HD const MapRead& read(int mate) const { return reads[mate]; }
         GPUALIGN_HD PackedLoci loci(int mate) const {
-            const MapRead& read = reads[mate];
-            return {batch.target, batch.rules.scores, memory.loci[mate], found[mate].loci, read.length, read.limit,
-                read.ambiguous, found[mate].hits_truncated,
-                {read, &batch.target, qualities_of(batch, first + uint32_t(mate))}};
+            return packed_loci(batch.target, batch.rules, reads[mate], memory.loci[mate], found[mate],
+                qualities_of(batch, first + uint32_t(mate)));
         }
         GPUALIGN_HD uint32_t* counter() const { return &shared.counter; }
         GPUALIGN_HD uint32_t* pieces() const { return shared.pieces; }

@@ -181,10 +181,11 @@ GPUALIGN_HD uint32_t candidates_at(const Group& group, const MapRead& read, cons
     return count;
 }
 
-// View of the loci found so far.
-GPUALIGN_HD PackedLoci packed_loci(
-    const MapTarget& target, const MapRules& rules, const MapRead& read, const uint64_t* loci, const FoundRead& found) {
-    return {target, rules.scores, loci, found.loci, read.length, read.limit, read.ambiguous, found.hits_truncated, {}};
+// View of the loci found so far; `qualities` as in PackedBases.
+GPUALIGN_HD PackedLoci packed_loci(const MapTarget& target, const MapRules& rules, const MapRead& read,
+    const uint64_t* loci, const FoundRead& found, const uint8_t* qualities = nullptr) {
+    return {target, rules.scores, loci, found.loci, read.length, read.limit, read.ambiguous, found.hits_truncated,
+        {read, &target, qualities}};
 }
 
 // Finds candidates of a read and their loci.

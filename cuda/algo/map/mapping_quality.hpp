@@ -7,7 +7,6 @@
 // (benchmarks/map_accuracy.py; docs/internals/algorithms.md, "Mapping quality").
 #pragma once
 #include "algo/common/fixed_point.hpp"
-#include "algo/map/suboptimal.hpp"
 #include "algo/map/thresholds.hpp"
 
 namespace gpualign {
@@ -17,8 +16,8 @@ namespace gpualign {
 // distance) 7^distance within so many edits, as each substitutes, deletes or inserts a base. The binomial coefficient
 // is about (e length / distance)^distance.
 GPUALIGN_HD int64_t information(int32_t length, int32_t distance) {
-    constexpr int64_t kOfKind =
-        7 * kLogOne / 2;  // added to log2(length / distance); fitted to 10 to 100 bases with up to 8 % edits
+    // added to log2(length / distance); fitted to 10 to 100 bases with up to 8 % edits
+    constexpr int64_t kOfKind = 7 * kLogOne / 2;
     const int64_t copy = 2 * int64_t(length) * kLogOne;
     return distance ? copy - distance * (kOfKind + log2_fixed(uint64_t(length)) - log2_fixed(uint64_t(distance)))
                     : copy;
@@ -83,6 +82,21 @@ GPUALIGN_HD_CALL uint8_t quality_of_converted(const Bases& bases, int32_t length
 // Phred value of a number of bits, rounded down.
 GPUALIGN_HD int64_t phred(int64_t bits) { return bits * 30103 / 10000 >> kLogBits; }
 constexpr int32_t kTenth = 5573271;  // log2(10) / 10, 24 fractional bits
+
+// Score differences of suboptimal alignments to the reported one: the smallest, and how many alignments have it.
+struct Suboptimal {
+    int32_t minimum = -1;  // negative: there are none
+    uint32_t count = 0;
+
+    GPUALIGN_HD void add(int32_t loss) {
+        if (minimum < 0 || loss < minimum) {
+            minimum = loss;
+            count = 1;
+        } else if (loss == minimum) {
+            count++;
+        }
+    }
+};
 
 // Evidence for a locus.
 struct Evidence {
@@ -182,9 +196,8 @@ private:
         const uint64_t of_family = exp2_share(kFamily - int64_t(kFamilyEdit) * minimum / edit_);
         return by_seed_hits > of_family ? by_seed_hits : of_family;
     }
-    static constexpr int32_t kFamily = -130175,
-                             kFamilyEdit =
-                                 174165;  // log2 of 0.04 * 10^0.8, and of the 10^0.8 that each edit divides by
+    // log2 of 0.04 * 10^0.8, and of the 10^0.8 that each edit divides by
+    static constexpr int32_t kFamily = -130175, kFamilyEdit = 174165;
 
     const int32_t edit_;
     const int64_t locus_bits_;

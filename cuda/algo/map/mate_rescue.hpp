@@ -29,14 +29,6 @@ GPUALIGN_HD void for_each_mate_window(const Group& group, const PairLibrary& pai
     }
 }
 
-// Calls add(begin, end) for the two parts of the window [begin, after) next to its best locus, which ends at `end`: a
-// search reports one locus per window, and a short mate may have several.
-template <class Add>
-GPUALIGN_HD void for_each_side(int64_t begin, int64_t after, int64_t end, int32_t length, int32_t limit, Add&& add) {
-    add(begin, end - limit - 1);
-    add(end - length + limit + 1, after);
-}
-
 // Whether a mate is searched for near the other one's loci, within `limit` edits.
 GPUALIGN_HD bool is_looked_for(const MapRules& rules, int32_t length, int32_t limit) {
     return length && limit >= 0 && !maps_as_long(rules, length);
@@ -66,7 +58,8 @@ GPUALIGN_HD void add_mate_windows(
         });
 }
 
-// Rescues mates near each best locus of the other mate; short ones also on both sides of what is found.
+// Rescues mates near each best locus of the other mate; short ones also on both sides of what is found, as a search
+// reports one locus per window, and they may have several.
 template <class Group, class Mates>
 GPUALIGN_HD_CALL void rescue_mates(const Group& group, const MapRules& rules, Mates& mates) {
     const auto limit_near = [&](const auto& read) { return limit_near_mate(read.length, read.limit, rules.pairs.max); };
@@ -78,8 +71,9 @@ GPUALIGN_HD_CALL void rescue_mates(const Group& group, const MapRules& rules, Ma
         if (read.length >= kShortMate) return;
         const SearchedWindow found = mates.window(w);
         if (found.distance > limit_near(read)) return;
-        for_each_side(found.begin, found.after, found.end, read.length, read.limit,
-            [&](int64_t begin, int64_t end) { mates.add(mate, found.contig, found.reverse, begin, end, read.limit); });
+        const int64_t before = found.end - read.limit - 1, behind = found.end - read.length + read.limit + 1;
+        mates.add(mate, found.contig, found.reverse, found.begin, before, read.limit);
+        mates.add(mate, found.contig, found.reverse, behind, found.after, read.limit);
     });
     mates.search();
 }

@@ -113,10 +113,6 @@ GPUALIGN_HD bool wants_clipped_mate(const MapRules& rules, uint32_t loci, int32_
 GPUALIGN_HD bool clipped_mate_is_better(const AffineScores& scores, int32_t score, int32_t best_score) {
     return score >= kMinMateScore * scores.match && score > best_score;
 }
-// Mismatches that explain a score.
-GPUALIGN_HD int32_t edits_of_clipped(const AffineScores& scores, int32_t bases, int32_t score) {
-    return (bases * scores.match - score) / (scores.match + scores.mismatch);
-}
 constexpr int64_t kWidestWindow = 2000;  // widest window in which a mate is aligned locally
 // Diagonals of such a window: few different widths, so that vector lanes fill.
 GPUALIGN_HD int32_t window_band(int64_t columns, int32_t length) { return (int32_t(columns) + length + 15) / 16 * 16; }
@@ -132,14 +128,15 @@ GPUALIGN_HD MateBand clipped_mate_band(
     if (after - begin > kWidestWindow) return {0, 0};
     return {begin - length, window_band(after - begin, length)};
 }
-// Sets a clipped mate's fields from the first and last operation of its CIGAR and its score.
+// Sets a clipped mate's fields from the first and last operation of its CIGAR and its score. Its edits are the
+// mismatches that explain the score.
 template <class Local>
 GPUALIGN_HD void set_clipped_mate(const AffineScores& scores, int32_t length, bool reverse, uint32_t first,
     uint32_t last, int32_t score, Local& local) {
     local.query_begin = int32_t(clipped_bases(reverse ? last : first));
     local.query_end = length - int32_t(clipped_bases(reverse ? first : last));
     local.score = score;
-    local.edits = edits_of_clipped(scores, local.query_end - local.query_begin, score);
+    local.edits = ((local.query_end - local.query_begin) * scores.match - score) / (scores.match + scores.mismatch);
     local.kind = ChainKind::primary;
     local.reverse = reverse;
 }

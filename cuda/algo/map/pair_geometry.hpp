@@ -21,19 +21,14 @@ GPUALIGN_HD int64_t insert_size(const PairLibrary& pairs, int64_t start1, int64_
     return size >= pairs.min && size <= pairs.max ? size : -1;
 }
 
-// Mate rescue searches insert sizes [nearest, farthest]. If the bounds are wide, only kMaxMateWindow next to the lower
-// one, so that the work per pair is bounded.
-constexpr int64_t kMaxMateWindow = 1 << 15;
-GPUALIGN_HD int64_t nearest_mate(const PairLibrary& pairs) {
-    const int64_t beyond = pairs.max - kMaxMateWindow;
-    return beyond < 0 ? 0 : beyond < pairs.min ? beyond : pairs.min;
-}
-
-// Where the other mate of a proper pair lies, given one mate's locus [start, end).
+// Where the other mate of a proper pair lies, given one mate's locus [start, end): at insert sizes [nearest, farthest].
+// If the bounds are wide, these are only kMaxMateWindow next to the lower one, so that the work per pair is bounded.
 GPUALIGN_HD MateWindow mate_window(
     const PairLibrary& pairs, int64_t start, int64_t end, bool reverse, bool anchor_is_first) {
     const bool mate_reverse = pairs.orientation == Orientation::same_strand ? reverse : !reverse;
-    const int64_t nearest = nearest_mate(pairs);
+    constexpr int64_t kMaxMateWindow = 1 << 15;
+    const int64_t beyond = pairs.max - kMaxMateWindow;
+    const int64_t nearest = beyond < 0 ? 0 : beyond < pairs.min ? beyond : pairs.min;
     const int64_t farthest = pairs.max - nearest < kMaxMateWindow ? pairs.max : nearest + kMaxMateWindow;
     bool anchor_left;
     switch (pairs.orientation) {

@@ -57,13 +57,9 @@ template <int Words> struct ReadStates {
     GPUALIGN_HD int32_t clipped(const MapBatch& batch, uint32_t r) const {
         return int32_t(batch.offsets[r + 1] - batch.offsets[r]) - states[r].length;
     }
-    GPUALIGN_HD PackedBases bases(const MapBatch& batch, uint32_t r) const {
-        return {read(batch, r), &batch.target, qualities_of(batch, r)};
-    }
     GPUALIGN_HD PackedLoci loci_of(const MapBatch& batch, uint32_t r) const {
-        const ReadState& state = states[r];
-        return {batch.target, batch.rules.scores, loci + state.first_locus, state.found.loci, state.length, state.limit,
-            state.ambiguous, state.found.hits_truncated, bases(batch, r)};
+        return packed_loci(batch.target, batch.rules, read(batch, r), loci + states[r].first_locus, states[r].found,
+            qualities_of(batch, r));
     }
 };
 

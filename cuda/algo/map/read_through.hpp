@@ -4,7 +4,6 @@
 #include "algo/map/chain/query.hpp"
 #include "algo/map/chain/short_reads.hpp"
 #include "algo/map/locus.hpp"
-#include "algo/map/sam_codes.hpp"
 
 namespace gpualign {
 
@@ -84,22 +83,5 @@ GPUALIGN_HOST_DEVICE bool is_clipped_at_insert(const Group& group, const MapRule
         any = goes_on(rules.scores, loci, i, query, text);
     return group.ballot(any) == 0;
 }
-
-// CIGAR of a read whose first or last bases, clipped before it was aligned, are clipped as well.
-struct ClippedCigar {
-    const uint32_t* cigar;
-    uint32_t operations, front, back;
-
-    GPUALIGN_HD static bool clips(uint32_t operation) { return (operation & 15) == kCigarS; }
-    GPUALIGN_HD bool more_in_front() const { return front && !clips(cigar[0]); }
-    GPUALIGN_HD uint32_t count() const {
-        return operations + more_in_front() + (back && !clips(cigar[operations - 1]));
-    }
-    GPUALIGN_HD uint32_t operator[](uint32_t o) const {
-        const uint32_t own = o - more_in_front();  // wraps around before the first one
-        const uint32_t operation = own < operations ? cigar[own] : kCigarS;
-        return operation + (((o == 0 ? front : 0) + (o + 1 == count() ? back : 0)) << 4);
-    }
-};
 
 }  // namespace gpualign

@@ -1,9 +1,10 @@
 // Third step of `map`: the records of a read. A lane takes a read; reads with secondary alignments or with an
 // alignment that needs DP are left to a group of lanes.
 #pragma once
-#include "algo/map/align.hpp"
+#include "algo/map/chain/band.hpp"
 #include "algo/map/read_state.hpp"
-#include "algo/map/read_through.hpp"
+#include "algo/map/records.hpp"
+#include "algo/map/ungapped.hpp"
 
 namespace gpualign {
 
@@ -30,27 +31,21 @@ public:
 
     // By a group.
     GPUALIGN_HD void align(const MapWorkspace& workspace, MapShared<Words>& shared) {
-        const Memory memory{workspace, shared};
-        if (add_records(memory)) return;
+        if (add_records(workspace, shared)) return;
         MapFacts record{};  // there are not enough overflow records
         record.flag = MapRecord::kNoSpace;
-        write(batch_.records[r_], record, {});
+        if (group_.lane() == 0) static_cast<MapFacts&>(batch_.records[r_]) = record;
     }
 
 private:
     static constexpr uint32_t kFewLoci = 4;  // that a lane handles
-
-    struct Memory {
-        const MapWorkspace& workspace;
-        MapShared<Words>& shared;
-    };
 
     GPUALIGN_HD bool set_plain(uint64_t locus, MapRecord& record) const {
         const MapRead read = all_.read(batch_, r_);
         record.contig = locus_contig(batch_.target, locus);
         const int64_t left = batch_.target.contig_offsets[record.contig];
         if (!is_plainly_ungapped(read, locus, batch_.target, left, batch_.rules.scores)) return false;
-        set_ungapped(read.length, locus, left, batch_.rules.scores, record);
+        set_ungapped(read, locus, left, record);
         const uint32_t all = uint32_t(read.length) << 4 | kCigarM, clipped = uint32_t(all_.clipped(batch_, r_));
         const uint32_t front = locus_reverse(locus) ? clipped : 0;
         const ClippedCigar cigar{&all, 1, front, clipped - front};
@@ -64,7 +59,8 @@ private:
         return true;
     }
 
-    GPUALIGN_HD bool add_records(const Memory& memory) {
+    // False if there are not enough overflow records, as below.
+    GPUALIGN_HD bool add_records(const MapWorkspace& workspace, MapShared<Words>& shared) {
         const PackedLoci list = all_.loci_of(batch_, r_);
         const MapChoice choice = all_.states[r_].choice;
         MapFacts record{};
@@ -77,7 +73,7 @@ private:
             further.flag = kFlagSecondary;
             if (i) p = next_secondary(batch_.rules, list, choice.locus, p);
             MapRecord& to = i ? batch_.overflow_records[record.first_secondary + i - 1] : batch_.records[r_];
-            if (!add(memory, to, list.list[i ? p++ : choice.locus], i ? further : record)) return false;
+            if (!add(workspace, shared, to, list.list[i ? p++ : choice.locus], i ? further : record)) return false;
         }
         return true;
     }
@@ -86,32 +82,59 @@ private:
         return for_each_secondary(batch_.rules, list, chosen, [](uint32_t) {});
     }
 
-    GPUALIGN_HD bool add(const Memory& memory, MapRecord& to, uint64_t locus, MapFacts& record) {
+    // Aligns the read at a locus, and writes the record.
+    GPUALIGN_HD bool add(
+        const MapWorkspace& workspace, MapShared<Words>& shared, MapRecord& to, uint64_t locus, MapFacts& record) {
         if (locus_reverse(locus)) record.flag |= kFlagReverse;
-        const uint32_t* const aligned = align_locus(group_, all_.read(batch_, r_), locus, batch_.target,
-            batch_.rules.scores, memory.workspace, memory.shared, record);
-        const uint32_t clipped = uint32_t(all_.clipped(batch_, r_)), first = locus_reverse(locus) ? clipped : 0;
-        const ClippedCigar cigar{aligned, record.operations, clipped - first, first};  // last operation first
-        if (clipped) record.distance = MapRecord::kNoDistance;
-        record.operations = uint16_t(cigar.count());
-        if (record.operations > MapRecord::kMaxOperations) {
-            const uint32_t bytes = record.operations * uint32_t(sizeof(uint16_t));
-            if (!take_overflow(group_, batch_, (bytes + sizeof(MapRecord) - 1) / sizeof(MapRecord), record.long_cigar))
-                return false;
-            uint16_t* const out = reinterpret_cast<uint16_t*>(batch_.overflow_records + record.long_cigar);
-            for (uint32_t o = group_.lane(); o < record.operations; o += Group::kLanes) out[o] = uint16_t(cigar[o]);
-        }
-        write(to, record, cigar);
-        return true;
+        uint32_t operations = 1;
+        const uint32_t* const last = align_locus(workspace, shared, locus, record, operations);
+        const uint32_t clipped = uint32_t(all_.clipped(batch_, r_)), front = locus_reverse(locus) ? clipped : 0;
+        return write_record(group_, batch_, to, record, {last + operations - 1, operations, front, clipped - front, -1},
+            clipped ? -1 : int32_t(locus_distance(locus)));
     }
 
-    // Writes a record, with the CIGAR, whose last operation is first, unless it is long.
-    GPUALIGN_HD void write(MapRecord& to, const MapFacts& record, const ClippedCigar& cigar) {
-        if (group_.lane() == 0) static_cast<MapFacts&>(to) = record;
-        const uint32_t operations = record.operations <= MapRecord::kMaxOperations ? record.operations : 0;
-        for (uint32_t i = group_.lane(); i < MapRecord::kMaxOperations; i += Group::kLanes)
-            to.cigar[i] = i < operations ? uint16_t(cigar[operations - 1 - i]) : uint16_t(0);
-        group_.sync();  // the next record's CIGAR overwrites this one
+    // Aligns the read at a locus: without gaps where nothing else is better, else banded and affine. Fills contig,
+    // position and score; returns the operations of the CIGAR, the last one first.
+    GPUALIGN_HD const uint32_t* align_locus(const MapWorkspace& workspace, MapShared<Words>& shared, uint64_t locus,
+        MapFacts& record, uint32_t& operations) {
+        using Aligner = BandAligner<false, false, Group, TargetText>;
+        const MapTarget& target = batch_.target;
+        const AffineScores& scores = batch_.rules.scores;
+        const MapRead read = all_.read(batch_, r_);
+        record.contig = locus_contig(target, locus);
+        const int64_t left = target.contig_offsets[record.contig], right = target.contig_offsets[record.contig + 1];
+        BandWorkspace memory =
+            BandWorkspace::at<typename Aligner::Layout>(workspace.band, read.length, 2 * read.limit + 1);
+        memory.codes = shared.bases;
+        if (is_ungapped(group_, read, locus, target, left, right, scores, shared)) {
+            set_ungapped(read, locus, left, record);
+            if (group_.lane() == 0) memory.operations[0] = uint32_t(read.length) << 4 | kCigarM;
+        } else {
+            BandTask task{};
+            task.rows = read.length;
+            task.band = 2 * read.limit + 1;
+            task.diagonal = locus_end(locus) - read.length - read.limit;
+            task.begin_pin = task.end_pin = kFreeEnd;
+            task.contig = record.contig;
+            task.reverse = locus_reverse(locus);
+            const TargetText text{target};
+            Aligner aligner(group_, scores, text, task, memory);
+            aligner.load({read, false});
+            const BandEnd end = aligner.sweep(aligner.steps());
+            group_.sync();
+            const BandAlignment found = aligner.trace(group_, end);
+            record.position = uint32_t(found.begin - left);
+            record.score = found.score;
+            operations = found.operations;
+        }
+        group_.sync();
+        return memory.operations;
+    }
+
+    // Position and score of an alignment without gaps.
+    GPUALIGN_HD void set_ungapped(const MapRead& read, uint64_t locus, int64_t left, MapFacts& record) const {
+        record.position = uint32_t(locus_end(locus) - read.length - left);
+        record.score = ungapped_score(batch_.rules.scores, read.length, int32_t(locus_distance(locus)));
     }
 
     const Group& group_;

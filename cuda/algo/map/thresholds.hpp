@@ -8,16 +8,14 @@
 namespace gpualign {
 
 constexpr int32_t kDepth = 4;               // factor on the hits followed if the best locus is uncertain
-constexpr int32_t kManyCandidates =
-    1024;  // minimum number kept for variants: one or two seeds do not tell the right one
+constexpr int32_t kManyCandidates = 1024;  // minimum kept for variants, as one or two seeds do not tell the right one
 constexpr int32_t kSeedHitShare = 4;  // candidates with fewer than the maximum seed hits / kSeedHitShare are dropped
-constexpr int32_t kManySeedHits = 9;        // seed hits, and
-constexpr int32_t kClearLead = 4;           // edits ahead, from which on a locus is certain
-constexpr uint32_t kMaxPairedLoci =
-    512;  // loci per mate that are tried in pairs; enough for the default limits except with variants
-constexpr uint64_t kLongGap = 64;           // maximum diagonals between the two sides of a long gap
-constexpr uint32_t kMaxAnchors = 4;         // best loci of a mate near which the other is searched for
-constexpr int32_t kFewBases = 34;           // shorter reads may be an exact copy of another locus after one error
+constexpr int32_t kManySeedHits = 9;  // seed hits, and
+constexpr int32_t kClearLead = 4;  // edits ahead, from which on a locus is certain
+constexpr uint32_t kMaxPairedLoci = 512;  // loci per mate tried in pairs; enough by default except with variants
+constexpr uint64_t kLongGap = 64;  // maximum diagonals between the two sides of a long gap
+constexpr uint32_t kMaxAnchors = 4;  // best loci of a mate near which the other is searched for
+constexpr int32_t kFewBases = 34;  // shorter reads may be an exact copy of another locus after one error
 constexpr int32_t kShortMate = 32;  // bases; shorter mates may fit by chance, so their information content is checked
 constexpr int32_t kMinLocalScore = 30;  // minimum score of a local alignment
 constexpr int32_t kMinMateScore = 20;  // minimum score of a rescued clipped mate, which needs less evidence
@@ -34,14 +32,10 @@ GPUALIGN_HD uint32_t candidate_limit(int32_t limit, int32_t depth, bool of_varia
     return of_variants && usual < kManyCandidates ? kManyCandidates : usual;
 }
 
-// Ambiguous bases are no edits, unless they are more than a quarter of the read: then none is forgiven.
-GPUALIGN_HD int32_t forgiven_bases(int32_t length, int32_t ambiguous) {
-    return 4 * ambiguous <= length ? ambiguous : 0;
-}
-
-// Sets the limit of a read: `edits` plus its forgiven ambiguous bases.
+// Sets the limit of a read: `edits` plus its forgiven ambiguous bases. These are no edits; if they are more than a
+// quarter of the read, none is forgiven.
 template <class Read> GPUALIGN_HD void allow_edits(Read& read, int32_t edits, int32_t ambiguous) {
-    read.ambiguous = forgiven_bases(read.length, ambiguous);
+    read.ambiguous = 4 * ambiguous <= read.length ? ambiguous : 0;
     read.limit = edits + read.ambiguous;
 }
 

@@ -6,15 +6,7 @@
 namespace gpualign {
 
 // Independent tie-breaks for each kind of choice.
-enum class TieBreakFor : uint32_t {
-    hits = 1,
-    candidates = 2,
-    anchors = 3,
-    locus = 4,
-    pair = 5,
-    chain = 6,
-    quality = 7
-};
+enum class TieBreakFor : uint32_t { hits = 1, candidates, anchors, locus, pair, chain, quality };
 
 // A finalizer with full avalanche (Wellons 2018, "Prospecting for hash functions", lowbias32).
 GPUALIGN_HD uint32_t mix_bits(uint32_t x) {

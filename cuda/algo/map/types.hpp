@@ -3,6 +3,7 @@
 #include "abi/map.hpp"
 #include "algo/map/affine.hpp"
 #include "algo/common/dna.hpp"
+#include "algo/common/memory_cursor.hpp"
 #include "algo/map/thresholds.hpp"
 #include "algo/index/minimizer.hpp"
 #include "algo/map/pair_geometry.hpp"
@@ -36,13 +37,6 @@ GPUALIGN_HD uint8_t code_at(const MapTarget& target, int64_t position) {
 GPUALIGN_HD uint32_t acgt_window(const MapTarget& target, uint64_t position) {
     const uint64_t both = uint64_t(target.acgt_mask[(position >> 5) + 1]) << 32 | target.acgt_mask[position >> 5];
     return uint32_t(both >> (position & 31));
-}
-
-// Takes `count` overflow records; false if there are not enough.
-template <class Group>
-GPUALIGN_HD bool take_overflow(const Group& group, const MapBatch& batch, uint32_t count, uint32_t& first) {
-    first = group.take_together(batch.next_overflow, count);
-    return uint64_t(first) + count <= batch.overflow_count;
 }
 
 // Exact pieces of a read (exact_pieces.hpp): few of so many bases are in a window of a thousand by chance.
@@ -84,26 +78,23 @@ struct MapWorkspace {
     uint64_t* candidates;
     uint32_t* window_begin;
     uint32_t* window_columns;
-    uint64_t* loci[2];  // max_loci each
+    uint64_t* loci[2];  // of both mates
     uint8_t* band;  // of a banded alignment, band_bytes
-    uint32_t max_hits, max_loci, band_bytes;
+    uint32_t max_hits, band_bytes;
 
     // Bytes for the given sizes: powers of two, and a multiple of 16.
     static GPUALIGN_HD uint64_t bytes(uint32_t hits, uint32_t loci, uint32_t band) {
         return uint64_t(hits) * 24 + uint64_t(loci) * 16 + band;
     }
-    static GPUALIGN_HD MapWorkspace at(uint8_t* memory, uint32_t hits, uint32_t loci, uint32_t band) {
-        uint64_t* words = reinterpret_cast<uint64_t*>(memory);
+    static GPUALIGN_HD MapWorkspace at(MemoryCursor& cursor, uint32_t hits, uint32_t loci, uint32_t band) {
         MapWorkspace workspace;
-        workspace.hits = words;
-        workspace.candidates = workspace.hits + hits;
-        workspace.window_begin = reinterpret_cast<uint32_t*>(workspace.candidates + hits);
-        workspace.window_columns = workspace.window_begin + hits;
-        workspace.loci[0] = reinterpret_cast<uint64_t*>(workspace.window_columns + hits);
-        workspace.loci[1] = workspace.loci[0] + loci;
-        workspace.band = reinterpret_cast<uint8_t*>(workspace.loci[1] + loci);
+        workspace.hits = cursor.take<uint64_t>(hits);
+        workspace.candidates = cursor.take<uint64_t>(hits);
+        workspace.window_begin = cursor.take<uint32_t>(hits);
+        workspace.window_columns = cursor.take<uint32_t>(hits);
+        for (uint64_t*& list : workspace.loci) list = cursor.take<uint64_t>(loci);
+        workspace.band = cursor.take<uint8_t>(band);
         workspace.max_hits = hits;
-        workspace.max_loci = loci;
         workspace.band_bytes = band;
         return workspace;
     }

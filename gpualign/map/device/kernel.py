@@ -68,7 +68,8 @@ class Workspace:
     def overflow_records(self, params: MapParams, reads: int) -> int:
         """Overflow records for typical reads, and at least what a single pair can need."""
         secondary = params.reporting.secondary
-        long_cigar = -(-2 * 2 * 32 * self.words // _native.MAP_RECORD_BYTES)  # two operations per base, two bytes each
+        # of a CIGAR: its number of operations, and two operations per base, four bytes each
+        long_cigar = -(-4 * (1 + 2 * 32 * self.words) // _native.MAP_RECORD_BYTES)
         pair_records = 2 * (1 + min(secondary, self.loci)) * (1 + long_cigar)
         return pair_records + reads // tuning.READS_PER_LONG_CIGAR + reads * min(secondary, tuning.USUAL_SECONDARY)
 
@@ -176,7 +177,6 @@ class MapKernel:
             slow_templates=int(slot.device_array("slow_templates", 4 * item.templates)),
             conversions=0 if item.conversions is None else int(slot.upload("conversions", item.conversions)),
         )
-        slot.pinned("records", records_bytes, np.uint8)
         fast, slow = scratch_of(slot, ["fast path", "slow path"], tuning.SCRATCH_SHARE)
         if self.params.seeding.full:
             packed["slow_count"] = int(slot.upload("all templates", all_templates(item)))

@@ -2,7 +2,6 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/vector.h>
 
-#include <iterator>
 #include <optional>
 
 #include "algo/map/choose_step.hpp"
@@ -121,15 +120,10 @@ private:
             check(record.long_cigar,
                 ((*operations + uint64_t(1)) * sizeof(uint32_t) + sizeof(MapRecord) - 1) / sizeof(MapRecord));
             cigar_.assign(operations + 1, operations + 1 + *operations);
-            return;
+        } else {
+            cigar_.assign(
+                record.cigar, record.cigar + std::min(uint32_t(record.operations), MapRecord::kMaxOperations));
         }
-        if (record.operations <= MapRecord::kMaxOperations) {
-            cigar_.assign(record.cigar, record.cigar + record.operations);
-            return;
-        }
-        check(record.long_cigar, (record.operations * sizeof(uint16_t) + sizeof(MapRecord) - 1) / sizeof(MapRecord));
-        const uint16_t* operations = reinterpret_cast<const uint16_t*>(&further(record.long_cigar));
-        cigar_.assign(std::reverse_iterator(operations + record.operations), std::reverse_iterator(operations));
     }
 
     const MapRecord* records_;

@@ -13,8 +13,8 @@ namespace gpualign {
 template <class Group> class SlowPathFinder {
 public:
     // `first`: the mate whose counter is used, as both may be searched for at the same time.
-    GPUALIGN_HD SlowPathFinder(
-        const Group& group, const SlowPathLaunch& launch, const FinderMemory& memory, const TemplateView& of, int first)
+    GPUALIGN_HD SlowPathFinder(const Group& group, const SlowPathLaunch& launch, const SlowPathMemory& memory,
+        const TemplateView& of, int first)
         : group_(group), launch_(launch), target_(launch.batch.target), rules_(launch.batch.rules), own_(memory),
           of_(of), first_(first) {}
 
@@ -302,7 +302,7 @@ private:
     const SlowPathLaunch& launch_;
     const MapTarget& target_;
     const MapRules& rules_;
-    const FinderMemory& own_;
+    const SlowPathMemory& own_;
     const TemplateView& of_;
     const int first_;
     int mate_ = 0;  // that is found by itself

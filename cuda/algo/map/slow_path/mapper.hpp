@@ -66,7 +66,6 @@ private:
 
 template <bool LongGaps, class Group> class SlowPathMapper {
     using Template = SlowPathTemplate<LongGaps, Group>;
-    using Loci = typename Template::Loci;
 
 public:
     GPUALIGN_HD SlowPathMapper(
@@ -77,7 +76,7 @@ public:
     GPUALIGN_HOST_DEVICE void find(int mate) {
         if (mate >= of_.count) return;
         begin(mate);
-        SlowPathFinder<Group> finder(group_, launch_, memory_.finder, of_, mate);
+        SlowPathFinder<Group> finder(group_, launch_, memory_, of_, mate);
         const bool is_found = finder.take_found(mate);
         if (is_found || !clip_adapter(finder, mate)) {
             if (!is_found) finder.find(mate);
@@ -132,7 +131,7 @@ public:
     // Rescues the mates of a pair end to end, then with clipped ends.
     GPUALIGN_HOST_DEVICE void rescue() {
         if (own_.ended()) return;
-        SlowPathFinder<Group> finder(group_, launch_, memory_.finder, of_, 0);
+        SlowPathFinder<Group> finder(group_, launch_, memory_, of_, 0);
         for (int mate = 0; mate < of_.count; mate++)
             if (of_.mates[mate].chained) finder.add_locals(mate, own_.locals(mate));
         SlowPathMates<LongGaps, Group> mates(finder, own_);
@@ -140,7 +139,7 @@ public:
     }
     GPUALIGN_HOST_DEVICE void rescue_clipped() {
         if (own_.ended() || of_.count != 2 || !batch_.rules.local) return;
-        SlowPathFinder<Group> finder(group_, launch_, memory_.finder, of_, 0);
+        SlowPathFinder<Group> finder(group_, launch_, memory_, of_, 0);
         SlowPathMates<LongGaps, Group> mates(finder, own_);
         rescue_clipped_mates(group_, batch_.rules, mates);
     }
@@ -149,7 +148,7 @@ public:
     GPUALIGN_HOST_DEVICE void choose() {
         if (own_.ended()) return;
         const DeviceLocals of_reads[2] = {own_.locals(0), own_.locals(of_.count - 1)};
-        Loci loci[2] = {own_.loci(0), own_.loci(of_.count - 1)};
+        SlowPathLoci loci[2] = {own_.loci(0), own_.loci(of_.count - 1)};
         for (int mate = 0; mate < 2; mate++) loci[mate].locals = &of_reads[mate];
         MapChoice choices[2];
         const uint32_t tie_break = of_.mates[0].read.tie_break;

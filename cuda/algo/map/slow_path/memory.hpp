@@ -1,7 +1,6 @@
 // Scratch of a group of lanes on the slow path, in global memory, as reads may have any length.
 #pragma once
 #include "abi/slow_path.hpp"
-#include "algo/common/memory_cursor.hpp"
 #include "algo/map/mixed_loci.hpp"
 #include "algo/map/variants.hpp"
 #include "algo/map/types.hpp"
@@ -52,62 +51,41 @@ struct ColumnMemory {
     uint32_t *up, *down;
 };
 
-// Scratch of SlowPathFinder.
-struct FinderMemory {
+// Scratch of a group.
+struct SlowPathMemory {
     SeedMemory seeds;
     MapWorkspace workspace;
     ColumnMemory columns;
     SettleMemory settle;
-    uint32_t* pieces;  // of a window, for mate rescue; may be null
-};
-
-// Scratch of a group.
-struct SlowPathMemory {
-    FinderMemory finder;
     uint8_t* bands;  // for banded DP
+    uint32_t* pieces;  // of a window, for mate rescue; may be null
 };
 
 GPUALIGN_HD uint32_t words_of(uint32_t length) { return (length + kBasesPerWord - 1) / kBasesPerWord; }
 
-// `longest`: bases of the longest read; `max_seeds` is at least as many.
-GPUALIGN_HOST_DEVICE SeedMemory seed_memory(MemoryCursor& cursor, uint32_t longest, uint32_t max_seeds) {
-    SeedMemory memory{};
-    memory.hashes = memory.variants.hashes = cursor.take<uint64_t>(longest);
-    memory.variants.changed = cursor.take<uint64_t>(longest);
-    memory.variants.forward = cursor.take<uint64_t>(longest);
-    memory.variants.reverse = cursor.take<uint64_t>(longest);
-    memory.seed_hashes = cursor.take<uint64_t>(max_seeds);
-    memory.seeds.first = cursor.take<uint32_t>(max_seeds);
-    memory.seeds.count = cursor.take<uint32_t>(max_seeds);
-    memory.seeds.start = cursor.take<uint32_t>(max_seeds);
-    memory.seed_at = cursor.take<uint32_t>(max_seeds);
-    memory.seed_order = cursor.take<uint32_t>(max_seeds);
-    return memory;
-}
-
-GPUALIGN_HOST_DEVICE FinderMemory finder_memory(
-    MemoryCursor& cursor, uint32_t longest, uint32_t max_seeds, uint32_t max_hits, uint32_t max_loci, uint32_t lanes) {
-    FinderMemory memory{};
-    memory.seeds = seed_memory(cursor, longest, max_seeds);
-    memory.workspace.hits = cursor.take<uint64_t>(max_hits);
-    memory.workspace.candidates = cursor.take<uint64_t>(max_hits);
-    memory.workspace.window_begin = cursor.take<uint32_t>(max_hits);
-    memory.workspace.window_columns = cursor.take<uint32_t>(max_hits);
-    memory.workspace.max_hits = max_hits;
+// Lays the memory out from `address` on; `end` is where it ends. `longest`: bases of the longest read; `max_seeds` is
+// at least as many.
+GPUALIGN_HOST_DEVICE SlowPathMemory slow_path_memory(uint8_t* address, uint32_t longest, uint32_t max_seeds,
+    uint32_t max_hits, uint32_t max_loci, uint64_t band_bytes, uint32_t lanes, uint8_t*& end) {
+    MemoryCursor cursor(address);
+    SlowPathMemory memory{};
+    SeedMemory& seeds = memory.seeds;
+    seeds.hashes = seeds.variants.hashes = cursor.take<uint64_t>(longest);
+    seeds.variants.changed = cursor.take<uint64_t>(longest);
+    seeds.variants.forward = cursor.take<uint64_t>(longest);
+    seeds.variants.reverse = cursor.take<uint64_t>(longest);
+    seeds.seed_hashes = cursor.take<uint64_t>(max_seeds);
+    seeds.seeds.first = cursor.take<uint32_t>(max_seeds);
+    seeds.seeds.count = cursor.take<uint32_t>(max_seeds);
+    seeds.seeds.start = cursor.take<uint32_t>(max_seeds);
+    seeds.seed_at = cursor.take<uint32_t>(max_seeds);
+    seeds.seed_order = cursor.take<uint32_t>(max_seeds);
+    memory.workspace = MapWorkspace::at(cursor, max_hits, 0, 0);
     memory.columns.profile = cursor.take<uint32_t>(10 * uint64_t(max(int32_t(words_of(longest)), kFewWords)));
     memory.columns.up = cursor.take<uint32_t>(uint64_t(lanes) * words_of(longest));
     memory.columns.down = cursor.take<uint32_t>(uint64_t(lanes) * words_of(longest));
     memory.settle.by_position = cursor.take<uint64_t>(max_loci);
     memory.settle.rank = cursor.take<uint32_t>(max_loci);
-    return memory;
-}
-
-// Lays the memory out from `address` on; `end` is where it ends.
-GPUALIGN_HOST_DEVICE SlowPathMemory slow_path_memory(uint8_t* address, uint32_t longest, uint32_t max_seeds,
-    uint32_t max_hits, uint32_t max_loci, uint64_t band_bytes, uint32_t lanes, uint8_t*& end) {
-    MemoryCursor cursor(address);
-    SlowPathMemory memory{};
-    memory.finder = finder_memory(cursor, longest, max_seeds, max_hits, max_loci, lanes);
     memory.bands = cursor.take<uint8_t>(band_bytes);
     end = cursor.end();
     return memory;

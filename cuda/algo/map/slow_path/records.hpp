@@ -1,6 +1,6 @@
 // Writes the records of templates on the slow path.
 #pragma once
-#include "algo/map/read_through.hpp"
+#include "algo/map/records.hpp"
 #include "algo/map/slow_path/template.hpp"
 #include "algo/map/ungapped.hpp"
 #include "algo/text/columns.hpp"
@@ -11,12 +11,10 @@ template <bool LongGaps, class Group> class SlowPathRecords {
     using Template = SlowPathTemplate<LongGaps, Group>;
 
 public:
-    using Loci = typename Template::Loci;
-
     GPUALIGN_HD explicit SlowPathRecords(const Template& of) : own_(of), group_(of.group), batch_(of.batch) {}
 
     // Counts the records of a read and reserves overflow records.
-    GPUALIGN_HOST_DEVICE void count(int mate, const Loci& loci, const MapChoice& choice) {
+    GPUALIGN_HOST_DEVICE void count(int mate, const SlowPathLoci& loci, const MapChoice& choice) {
         uint32_t supplementary = 0, further = 0, number = 0;
         const uint32_t secondary = for_each_secondary(batch_.rules, loci, choice.locus, [&](uint32_t p) {
             if (own_.first_lane()) own_.of.secondary[mate][number] = p;
@@ -41,7 +39,7 @@ public:
         for (int mate = 0; mate < own_.of.count && !own_.ended(); mate++) {
             const uint32_t others = own_.of.mates[mate].supplementary + own_.of.mates[mate].secondary;
             for (uint32_t i = 0; i <= others; i++, number++)
-                if (number % step == from && !own_.ended()) write_record(mate, i);
+                if (number % step == from && !own_.ended()) add(mate, i);
         }
     }
 
@@ -55,7 +53,7 @@ public:
 
 private:
     // Record i of a read: the primary one, then supplementary, then secondary ones.
-    GPUALIGN_HD_CALL void write_record(int mate, uint32_t i) {
+    GPUALIGN_HD_CALL void add(int mate, uint32_t i) {
         const MateState& state = own_.of.mates[mate];
         MapFacts facts{};
         MapRecord& to =
@@ -123,29 +121,8 @@ private:
         put(to, facts, {chains.cigars.items + task.cigar, task.operations, front, clipped - front}, distance);
     }
 
-    // Writes a record; a CIGAR goes to overflow records if it is long, as it is whenever the distance exceeds 16 bits.
     GPUALIGN_HD_CALL void put(MapRecord& to, MapFacts& facts, const ClippedCigar& cigar, int32_t distance) {
-        const uint32_t operations = cigar.operations ? cigar.count() : 0;
-        constexpr uint32_t kLongestNarrow = 0xFFF;
-        facts.distance = uint16_t(distance);
-        bool wide = operations > MapRecord::kMaxOperations;
-        for (uint32_t o = 0; o < operations && !wide; o++) wide = cigar[o] >> 4 > kLongestNarrow;
-        if (wide) {
-            const uint32_t bytes = (operations + 1) * uint32_t(sizeof(uint32_t));
-            if (!take_overflow(group_, batch_, (bytes + sizeof(MapRecord) - 1) / sizeof(MapRecord), facts.long_cigar))
-                return own_.set_status(MapRecord::kNoSpace);
-            uint32_t* const out = reinterpret_cast<uint32_t*>(batch_.overflow_records + facts.long_cigar);
-            for (uint32_t o = group_.lane(); o < operations; o += Group::kLanes) out[o + 1] = cigar[o];
-            if (own_.first_lane()) out[0] = operations;
-            facts.flag |= MapRecord::kWideCigar;
-            facts.operations = uint16_t(uint32_t(distance) >> 16);
-        } else {
-            facts.operations = uint16_t(operations);
-            for (uint32_t o = group_.lane(); o < MapRecord::kMaxOperations; o += Group::kLanes)
-                to.cigar[o] = o < operations ? uint16_t(cigar[o]) : uint16_t(0);
-        }
-        if (own_.first_lane()) static_cast<MapFacts&>(to) = facts;
-        group_.sync();
+        if (!write_record(group_, batch_, to, facts, cigar, distance)) own_.set_status(MapRecord::kNoSpace);
     }
 
     const Template& own_;

@@ -7,8 +7,6 @@ namespace gpualign {
 
 template <bool LongGaps, class Group> class SlowPathTemplate {
 public:
-    using Loci = SlowPathLoci;
-
     GPUALIGN_HD SlowPathTemplate(
         const Group& group, const SlowPathLaunch& launch, const SlowPathMemory& memory, const TemplateView& of)
         : group(group), launch(launch), batch(launch.batch), text{launch.batch.target}, memory(memory), of(of) {}
@@ -31,7 +29,7 @@ public:
     }
     // Bases beyond the insert, which are clipped (algo/map/read_through.hpp).
     GPUALIGN_HD int32_t clipped(int mate) const { return read_length(mate) - of.mates[mate].read.length; }
-    GPUALIGN_HD Loci loci(int mate) const { return of.loci_of(mate, batch); }
+    GPUALIGN_HD SlowPathLoci loci(int mate) const { return of.loci_of(mate, batch); }
     GPUALIGN_HD DeviceLocals locals(int mate) const {
         const MateState& state = of.mates[mate];
         const ChainBatch& chains =
