@@ -1,6 +1,6 @@
-// Joins the records of a read on the primary assembly with those on ALT contigs, as bwa mem does (README-alt.md in bwa's
-// repository): the best locus and its mapping quality are chosen on the primary assembly alone. A better hit on an ALT
-// contig is reported as supplementary, any other hit as secondary.
+// Joins the records of a read on the primary assembly with those on ALT contigs, as bwa mem does (README-alt.md in
+// bwa's repository): the best locus and its mapping quality are chosen on the primary assembly alone. A better hit on
+// an ALT contig is reported as supplementary, any other hit as secondary.
 #include <nanobind/stl/optional.h>
 
 #include <algorithm>
