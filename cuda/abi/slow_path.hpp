@@ -38,4 +38,6 @@ struct SlowPathLaunch {
     uint32_t max_seeds;  // per read, at least as many as it has bases
 };
 
+static_assert(sizeof(SlowPathWanted) == 16, "laid out as the host reads it");
+
 }  // namespace gpualign

@@ -10,8 +10,8 @@ namespace gpualign {
 constexpr int32_t kDepth = 4;               // factor on the hits followed if the best locus is uncertain
 constexpr int32_t kManyCandidates = 1024;  // minimum kept for variants, as one or two seeds do not tell the right one
 constexpr int32_t kSeedHitShare = 4;  // candidates with fewer than the maximum seed hits / kSeedHitShare are dropped
-constexpr int32_t kManySeedHits = 9;  // seed hits, and
-constexpr int32_t kClearLead = 4;  // edits ahead, from which on a locus is certain
+constexpr int32_t kManySeedHits = 9;  // a locus is certain with so many seed hits,
+constexpr int32_t kClearLead = 4;  // and so many edits fewer than the next one
 constexpr uint32_t kMaxPairedLoci = 512;  // loci per mate tried in pairs; enough by default except with variants
 constexpr uint64_t kLongGap = 64;  // maximum diagonals between the two sides of a long gap
 constexpr uint32_t kMaxAnchors = 4;  // best loci of a mate near which the other is searched for

@@ -112,7 +112,7 @@ def chain_batch_of(
     """``ChainBatch`` of cuda/abi/chains.hpp.
 
     Args:
-        addresses: by fields of ``MapBatch``, or one.
+        addresses: a ``MapBatch`` of cuda/abi/map.hpp, or those of its fields that point to input.
         array: (name, bytes) -> address of an array of the batch.
         counters: address of uint32 (ARENA_COUNTERS,), all 0.
         min_length: shorter reads are not mapped by these rules.
