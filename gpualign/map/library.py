@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from gpualign.map.cpu import map_batch
 from gpualign.map.pairs import ORIENTATIONS, PairModel
 from gpualign.map.params import MapParams
 from gpualign.sequences.batch import SequenceBatch
+from gpualign.sequences.columns import Arrays
 from gpualign.streaming.ordered import run_ordered
 from gpualign.streaming.timeline import STEPS
 
@@ -152,7 +153,7 @@ def estimate_pairs(
         return _Sizes(*_native.insert_sizes(part.mates, map_alone(part).native, _SAMPLE_MAPQ))
 
     for sample in _first_pairs(items, held):
-        found = _Sizes.joined([found, *run_ordered(_cut(sample, threads), sizes_of, threads)])
+        found = _Sizes.join([found, *run_ordered(_cut(sample, threads), sizes_of, threads)])
         pairs += _count(sample)
         if pairs % _PAIRS_AT_ONCE == 0 and found.most_frequent(orientations) >= _ENOUGH_PAIRS:
             break
@@ -160,16 +161,12 @@ def estimate_pairs(
 
 
 @dataclass(frozen=True)
-class _Sizes:
+class _Sizes(Arrays):
     """Orientations and sizes of confidently aligned pairs, from ``_native.insert_sizes``."""
 
     orientations: NDArray[np.uint8]
     sizes: NDArray[np.int64]
     read_through: NDArray[np.uint8]
-
-    @classmethod
-    def joined(cls, parts: list[_Sizes]) -> _Sizes:
-        return cls(*(np.concatenate([getattr(part, entry.name) for part in parts]) for entry in fields(cls)))
 
     def of(self, number: int) -> NDArray[np.int64]:
         """Sorted sizes of the pairs of an orientation, up to the longest insert."""
