@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from gpualign.io.paths import listed_files
-from gpualign.map.inputs import ENDINGS, MapFiles, RecordOptions
+from gpualign.map.inputs import ENDINGS, MapFiles, RecordOptions, Sample
 from gpualign.map.output_options import output_options, record_options, take_layout, take_tags
 from gpualign.map.params import ALL_LOCI, PRESETS, MapParams, Reporting, Scoring, Seeding
 from gpualign.options import option_of, run_options, seed_options, take_run_options
@@ -229,7 +229,7 @@ def command(
     if sheet is None:
         if resume is not None:
             raise click.UsageError("--resume needs --samples")
-        run_map(files, params, options, layout, records)
+        run_map(Sample(files, params, records, layout.of(options.output), options))
         return
     from gpualign.map.samples import SampleSheet, run_samples
 

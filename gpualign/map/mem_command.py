@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from gpualign.map.inputs import MapFiles, RecordOptions, TagOptions
+from gpualign.map.inputs import MapFiles, RecordOptions, Sample, TagOptions
 from gpualign.map.params import ALL_LOCI, MapParams, Scoring
 from gpualign.options import debug_option, default_of, option_of, together
 from gpualign.params import RunOptions
@@ -205,7 +205,7 @@ def command(**values: Any) -> None:
         report_page=values["report_page"],
     )
     layout = AlignmentLayout(order="coordinate" if values["sort"] else "input", write_index=values["write_index"])
-    run_map(files, params, options, layout, records, "mem")
+    run_map(Sample(files, params, records, layout.of(options.output), options), "mem")
 
 
 def _ignored(values: dict[str, Any]) -> dict[str, str]:

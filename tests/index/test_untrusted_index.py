@@ -141,7 +141,8 @@ def damaged(data: bytes, rng: random.Random) -> bytes:
 
 def use(path: str) -> bool:
     """Load an index and use it in both of its commands; whether it was taken."""
-    from gpualign.map.inputs import MapFiles
+    from gpualign.io.alignment_output import AlignmentLayout
+    from gpualign.map.inputs import MapFiles, RecordOptions, Sample
     from gpualign.map.params import MapParams
     from gpualign.map.run import run_map
     from gpualign.mems.params import MemsParams
@@ -152,7 +153,8 @@ def use(path: str) -> bool:
     options = RunOptions(output=f"{folder}/output", threads=1, device="cpu", quiet=True)
     with contextlib.suppress(UsageError):  # an index for longer matches
         run_mems(path, (f"{folder}/reads.fq",), MemsParams(min_length=20, kind="maxmatch"), options)
-    run_map(MapFiles(path, f"{folder}/reads.fq"), MapParams(), options)
+    files = MapFiles(path, f"{folder}/reads.fq")
+    run_map(Sample(files, MapParams(), RecordOptions(), AlignmentLayout("sam"), options))
     return True
 
 

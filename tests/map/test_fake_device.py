@@ -15,12 +15,13 @@ import pytest
 import gpualign
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.pinned_pool import is_pinned
+from gpualign.io.alignment_output import AlignmentLayout
 from gpualign.map.device import chains
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.fastq_batch import TextMapBatch
 from gpualign.map.device.kernel import MapKernel
 from gpualign.map.device.text import TextBatch, TextKernel
-from gpualign.map.inputs import MapFiles
+from gpualign.map.inputs import MapFiles, RecordOptions, Sample
 from gpualign.map.outputs import MapOutputs
 from gpualign.map.params import MapParams
 from gpualign.map.run import run_map
@@ -297,12 +298,10 @@ def test_an_output_that_breaks_off(use, some_reads: Path, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(MapOutputs, "write", refuse)
     before = threading.active_count()
+    files, options = MapFiles(str(GENOMES), str(some_reads)), RunOptions(device="cuda", batch_size=1 << 13, threads=3)
+    sample = Sample(files, MapParams(), RecordOptions(), AlignmentLayout("sam"), options)
     with pytest.raises(BrokenPipeError):
-        run_map(
-            MapFiles(str(GENOMES), str(some_reads)),
-            MapParams(),
-            RunOptions(device="cuda", batch_size=1 << 13, threads=3, quiet=True),
-        )
+        run_map(sample)
     assert driver.contexts == []
     assert threading.active_count() == before
 

@@ -16,7 +16,7 @@ from gpualign.map import tuning
 from gpualign.map.cpu import map_batch
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.kernel import Workspace
-from gpualign.map.inputs import MapFiles
+from gpualign.map.inputs import MapFiles, RecordOptions, Sample
 from gpualign.map.params import ALL_LOCI, MapParams
 from gpualign.sequences.batch import SequenceBatch
 from tests.helpers.map_cases import BASES, PAIRS, assert_same, kernel_records, repetitive_reference
@@ -325,6 +325,7 @@ class TestOnGpu:
 
     def test_files(self, tmp_path: Path) -> None:
         """Whole runs over the bundled reads: the same bytes, in small batches too, and next to the CPU."""
+        from gpualign.io.alignment_output import AlignmentLayout
         from gpualign.map.run import run_map
         from gpualign.params import RunOptions
 
@@ -335,7 +336,7 @@ class TestOnGpu:
         ):
             output = tmp_path / f"{number}.sam"
             options = RunOptions(output=str(output), device=device, batch_size=batch, threads=4, quiet=True)
-            run_map(files, MapParams(), options)
+            run_map(Sample(files, MapParams(), RecordOptions(), AlignmentLayout("sam"), options))
             texts.append(output.read_bytes())
         assert texts[0].count(b"\n") > 25_000
         assert all(text == texts[0] for text in texts)
