@@ -20,7 +20,6 @@ from gpualign.engine.stage import Backend, Run, Stage
 from gpualign.errors import DeviceError, UsageError
 from gpualign.index.minimizers import MinimizerIndex, build_index
 from gpualign.index.run import choose_index_params, open_index
-from gpualign.io.alignment_output import AlignmentLayout
 from gpualign.io.in_memory import Sequences, as_batch, is_path, packed
 from gpualign.io.reads import Reads
 from gpualign.io.sam_header import sam_header
@@ -39,6 +38,7 @@ from gpualign.map.stage import map_batch_on_device
 from gpualign.map.tuning import SLOTS
 from gpualign.notices import notice
 from gpualign.params import RunOptions
+from gpualign.records.alignment_output import AlignmentLayout
 from gpualign.report import OnProgress, Progress
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.tables.table import Table

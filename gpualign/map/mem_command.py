@@ -170,9 +170,9 @@ def command(**values: Any) -> None:
       gpualign mem -5SP -t 8 ref.fa hic_1.fq.gz hic_2.fq.gz | samtools view -b -o hic.bam
     """
     command_line = shlex.join(["gpualign", *sys.argv[1:]])
-    from gpualign.io.alignment_output import AlignmentLayout
     from gpualign.map.bwa_reference import alt_file, find_reference
     from gpualign.map.run import run_map
+    from gpualign.records.alignment_output import AlignmentLayout
 
     bwa = BwaOptions(values)
     if values["interleaved"] and values["mates"] is not None:

@@ -10,7 +10,6 @@ from typing import Any
 from gpualign import _native
 from gpualign.errors import counted, shown_inputs
 from gpualign.index.minimizers import MinimizerIndex
-from gpualign.io.alignment_output import open_alignments
 from gpualign.io.bgzf import CPU_CODEC, BgzfCodec
 from gpualign.io.cram import sequence_tags
 from gpualign.io.lanes import Lanes
@@ -23,6 +22,7 @@ from gpualign.map.library import Library
 from gpualign.map.meth import warn_of_library
 from gpualign.map.params import left_unmapped
 from gpualign.map.statistics import MapStatistics
+from gpualign.records.alignment_output import open_alignments
 from gpualign.records.methylation import open_methylation
 from gpualign.records.observer import duplicates_summary, observing, warn_of_barcodes
 from gpualign.sequences.reference import Reference

@@ -11,7 +11,6 @@ from gpualign import _native
 from gpualign.engine.malloc_tuning import small_pages
 from gpualign.engine.run_context import RunContext
 from gpualign.errors import InputError, UsageError, counted
-from gpualign.io.alignment_output import AlignmentLayout, HeldRecords, open_held
 from gpualign.io.bgzf import CPU_CODEC, BgzfCodec
 from gpualign.io.files import InputFile
 from gpualign.io.paths import ALIGNMENTS
@@ -22,6 +21,7 @@ from gpualign.markdup.record_header import record_header
 from gpualign.markdup.templates import Plan, chunk_bytes, peeked, prepared_batches, said_order
 from gpualign.markdup.tuning import LEVEL_OF_SORT, work_of
 from gpualign.params import RunOptions
+from gpualign.records.alignment_output import AlignmentLayout, HeldRecords, open_held
 from gpualign.records.observer import duplicates_summary, observing, warn_of_barcodes
 from gpualign.streaming.ordered import run_ordered
 from gpualign.streaming.timeline import StepNames

@@ -141,13 +141,13 @@ def damaged(data: bytes, rng: random.Random) -> bytes:
 
 def use(path: str) -> bool:
     """Load an index and use it in both of its commands; whether it was taken."""
-    from gpualign.io.alignment_output import AlignmentLayout
     from gpualign.map.inputs import MapFiles, RecordOptions, Sample
     from gpualign.map.params import MapParams
     from gpualign.map.run import run_map
     from gpualign.mems.params import MemsParams
     from gpualign.mems.run import run_mems
     from gpualign.params import RunOptions
+    from gpualign.records.alignment_output import AlignmentLayout
 
     folder = os.path.dirname(path)
     options = RunOptions(output=f"{folder}/output", threads=1, device="cpu", quiet=True)

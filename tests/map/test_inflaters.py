@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from gpualign.io.alignment_output import AlignmentLayout
 from gpualign.map.inputs import MapFiles, RecordOptions, Sample
 from gpualign.map.params import MapParams
 from gpualign.params import RunOptions
+from gpualign.records.alignment_output import AlignmentLayout
 
 
 @pytest.mark.parametrize(

@@ -19,13 +19,13 @@ from Bio.Seq import Seq
 
 from gpualign.ending import undo_all
 from gpualign.errors import GpualignError
-from gpualign.io.alignment_output import AlignmentLayout
 from gpualign.io.cram import _private_folder
 from gpualign.io.samtools import run_samtools
 from gpualign.map.inputs import MapFiles, RecordOptions, Sample
 from gpualign.map.params import MapParams
 from gpualign.map.run import run_map
 from gpualign.params import RunOptions
+from gpualign.records.alignment_output import AlignmentLayout
 from tests.helpers.bam import parsed_index
 from tests.helpers.commands import program
 from tests.helpers.paths import GENOMES

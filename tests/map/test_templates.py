@@ -325,9 +325,9 @@ class TestOnGpu:
 
     def test_files(self, tmp_path: Path) -> None:
         """Whole runs over the bundled reads: the same bytes, in small batches too, and next to the CPU."""
-        from gpualign.io.alignment_output import AlignmentLayout
         from gpualign.map.run import run_map
         from gpualign.params import RunOptions
+        from gpualign.records.alignment_output import AlignmentLayout
 
         files = MapFiles(str(GENOMES), str(READS))
         texts = []
