@@ -233,7 +233,7 @@ class Mapper:
         import pysam
 
         header = self.header
-        sample = Sample(MapFiles("", ""), self._params, RecordOptions(), AlignmentLayout("sam"), self._options)
+        sample = Sample(MapFiles("", ()), self._params, RecordOptions(), AlignmentLayout("sam"), self._options)
         formatter = RecordFormatter(self._index, sample, None, tagged=True)
         for part in self._parts(MapperInput(reads, mates, unnamed=False)):
             written = formatter.formatted(formatter.to_write(part))

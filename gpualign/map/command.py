@@ -273,18 +273,18 @@ def _take_orientation(values: dict[str, Any]) -> str | None:
     return given[0] if given else None
 
 
-def _take_files(values: dict[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...] | None]:
+def _take_files(values: dict[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The files of reads, or of R1 and R2."""
     named = [text for text in (values["reads"], values["mates"]) if text is not None]
     ends = values.pop("first_ends"), values.pop("second_ends")
     if values["sheet"] is not None:
         if named or any(ends):
             raise click.UsageError("the reads are named by --samples or on the command line, not by both")
-        return (), None
+        return (), ()
     if not any(ends):
         if not named:
             raise click.UsageError("Missing argument 'READS'.")
-        return listed_files(named[0]), listed_files(named[1]) if len(named) > 1 else None
+        return listed_files(named[0]), listed_files(named[1]) if len(named) > 1 else ()
     if named:
         raise click.UsageError("the reads are named by READS or by -1 and -2, not by both")
     if not all(ends):

@@ -195,8 +195,8 @@ def command(**values: Any) -> None:
     reference = find_reference(values["reference"])
     files = MapFiles(
         reference,
-        values["reads"],
-        values["mates"],
+        (values["reads"],),
+        () if values["mates"] is None else (values["mates"],),
         interleaved=values["interleaved"],
         check_names=not values["interleaved"],  # bwa takes any mixture of pairs and single reads
         alt=None if values["no_alt"] or values["meth"] else alt_file(reference),

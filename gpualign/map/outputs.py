@@ -110,7 +110,7 @@ class MapOutputs:
         """Print warnings about the reads."""
         statistics, files, params = self.statistics, self._sample.files, self._sample.params
         if statistics.reads == 0:
-            warn(f"no reads in {shown_inputs(files.read_files)}: the output holds the header alone")
+            warn(f"no reads in {shown_inputs(files.reads)}: the output holds the header alone")
         if statistics.long_reads:
             others = (
                 "-x hifi and -x ont have those of long ones" if params.meth is None else "--meth is for short reads"

@@ -42,7 +42,7 @@ def run_map(sample: Sample, command: str = "map") -> None:
     run = RunContext(command, options, (files.reference, *files.files), outputs, ALIGNMENTS)
     warn_of_meth(params, sample.records, run.warn)
     report = run.report
-    bases, longest = symbols_in_files(*files.files), longest_read(files.read_files[0])
+    bases, longest = symbols_in_files(*files.files), longest_read(files.reads[0])
     work = work_of(bases, longest, params, sample.layout.record_form)
     with run.opening(work) as opening, ExitStack() as stack:
         lanes = sample.open_reads(stack, opening.remote)

@@ -204,7 +204,7 @@ def _jobs(
                     replace(
                         sheet.files,
                         reads=tuple(map(full, row.reads)),
-                        mates=tuple(map(full, row.mates)) or None,
+                        mates=tuple(map(full, row.mates)),
                         interleaved=sheet.files.interleaved and not row.mates,
                         save_index=None,
                         report_page=None,

@@ -153,7 +153,7 @@ def use(path: str) -> bool:
     options = RunOptions(output=f"{folder}/output", threads=1, device="cpu", quiet=True)
     with contextlib.suppress(UsageError):  # an index for longer matches
         run_mems(path, (f"{folder}/reads.fq",), MemsParams(min_length=20, kind="maxmatch"), options)
-    files = MapFiles(path, f"{folder}/reads.fq")
+    files = MapFiles(path, (f"{folder}/reads.fq",))
     run_map(Sample(files, MapParams(), RecordOptions(), AlignmentLayout("sam"), options))
     return True
 

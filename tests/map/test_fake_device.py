@@ -298,7 +298,10 @@ def test_an_output_that_breaks_off(use, some_reads: Path, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(MapOutputs, "write", refuse)
     before = threading.active_count()
-    files, options = MapFiles(str(GENOMES), str(some_reads)), RunOptions(device="cuda", batch_size=1 << 13, threads=3)
+    files, options = (
+        MapFiles(str(GENOMES), (str(some_reads),)),
+        RunOptions(device="cuda", batch_size=1 << 13, threads=3),
+    )
     sample = Sample(files, MapParams(), RecordOptions(), AlignmentLayout("sam"), options)
     with pytest.raises(BrokenPipeError):
         run_map(sample)

@@ -42,7 +42,7 @@ def test_threads_of_a_file(
     for path in paths:
         path.write_bytes(gzip.compress(b"@a\nACGT\n+\nFFFF\n"))
     (tmp_path / "ref.fa").write_text(">a\nACGT\n")
-    files = MapFiles(str(tmp_path / "ref.fa"), str(paths[0]), str(paths[1]) if paired else None)
+    files = MapFiles(str(tmp_path / "ref.fa"), (str(paths[0]),), tuple(map(str, paths[1:])))
     sample = Sample(files, MapParams(), RecordOptions(), AlignmentLayout(), RunOptions(threads=threads))
     with ExitStack() as stack:
         lanes = sample.open_reads(stack)

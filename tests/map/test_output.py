@@ -209,7 +209,7 @@ def test_bytes_do_not_depend_on_threads_batches_or_memory(
         out = tmp_path / f"{threads}.out"
         options = RunOptions(str(out), threads, "cpu", batch_size=batch_size, quiet=True)
         form = replace(layout, sort_memory=memory if layout.sort else None)
-        run_map(Sample(MapFiles(str(GENOMES), str(some_reads)), MapParams(), RecordOptions(), form, options))
+        run_map(Sample(MapFiles(str(GENOMES), (str(some_reads),)), MapParams(), RecordOptions(), form, options))
         outputs.append(out.read_bytes())
     assert outputs[0] == outputs[1]
 

@@ -329,7 +329,7 @@ class TestOnGpu:
         from gpualign.params import RunOptions
         from gpualign.records.alignment_output import AlignmentLayout
 
-        files = MapFiles(str(GENOMES), str(READS))
+        files = MapFiles(str(GENOMES), (str(READS),))
         texts = []
         for number, (device, batch) in enumerate(
             [("cpu", 1 << 22), ("cuda", 1 << 22), ("cuda", 1 << 18), ("cuda,cpu", 1 << 18)]
