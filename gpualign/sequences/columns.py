@@ -40,20 +40,23 @@ class Arrays:
 
 
 class Columns(Arrays):
-    """Arrays with one entry an item. If the last field is ``NAME_offsets``, the one before it is flat: the parts of all
-    items.
-    """
+    """Arrays with one entry an item. If a field is ``NAME_offsets``, the one before it is flat: the parts of all items."""
 
     def __len__(self) -> int:
         return len(self.native[0])
 
     def take(self: Self, chosen: NDArray[np.int64] | NDArray[np.bool_] | slice) -> Self:
         """The items with these numbers, or where it is True."""
-        columns = list(self.native)
-        flat = [columns.pop(), columns.pop()][::-1] if self._names()[-1].endswith("_offsets") else []
-        columns = [None if column is None else column[chosen] for column in columns]
-        if flat and flat[0] is not None:
-            values, offsets = flat
-            lengths = np.diff(offsets)[chosen]
-            flat = [values[positions_of(offsets[:-1][chosen], lengths)], offsets_of(lengths)]
-        return type(self)(*columns, *flat)
+        taken: list[Any] = []
+        names = self._names()
+        for name, following in zip(names, [*names[1:], ""], strict=True):
+            column = getattr(self, name)
+            if column is None or following.endswith("_offsets"):
+                taken.append(column)  # a flat one is taken with its offsets
+            elif name.endswith("_offsets"):
+                lengths = np.diff(column)[chosen]
+                taken[-1] = taken[-1][positions_of(column[:-1][chosen], lengths)]
+                taken.append(offsets_of(lengths))
+            else:
+                taken.append(column[chosen])
+        return type(self)(*taken)
