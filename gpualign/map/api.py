@@ -215,12 +215,12 @@ class Mapper:
             raise UsageError("stream takes reads one by one: for files there are map, iter_map and segments")
         originals: deque[list[Any]] = deque()  # of the batches in flight, which come back in order
         first, bar = 0, Progress(self._options, "read", call=progress)
-        for part in self._parts(MapperInput(reads, mates, originals)):
-            hits = _hits_of_reads(part.alignments, hit_table(part.alignments, first, self._target, None))
+        for found in self._found(MapperInput(reads, mates, originals)):
+            hits = _hits_of_reads(found.alignments, hit_table(found.alignments, first, self._target, None))
             each = hits if mates is None else zip(hits, hits, strict=True)
             yield from zip(originals.popleft(), each, strict=True)
-            first += len(part)
-            bar.update(len(part))
+            first += len(found)
+            bar.update(len(found))
 
     def segments(
         self, reads: Sequences | Iterable[Read], mates: Sequences | Iterable[Read] | None = None
@@ -235,8 +235,8 @@ class Mapper:
         header = self.header
         sample = Sample(MapFiles("", ()), self._params, RecordOptions(), AlignmentLayout("sam"), self._options)
         formatter = RecordFormatter(self._index, sample, None, tagged=True)
-        for part in self._parts(MapperInput(reads, mates, unnamed=False)):
-            written = formatter.formatted(formatter.to_write(part))
+        for found in self._found(MapperInput(reads, mates, unnamed=False)):
+            written = formatter.formatted(formatter.to_write(found))
             for line in bytes(written.records).decode("latin-1").split("\n")[:-1]:
                 yield pysam.AlignedSegment.fromstring(line, header)
 
@@ -274,15 +274,15 @@ class Mapper:
         self, reads: Any, mates: Any, progress: OnProgress | None, drawer: Drawer | None
     ) -> Iterator[Table[Hit]]:
         first, bar = 0, Progress(self._options, "read", call=progress)
-        for part in self._parts(MapperInput(reads, mates)):
+        for found in self._found(MapperInput(reads, mates)):
             if drawer is not None:
-                drawer.batches.append(part.columns())
+                drawer.batches.append(found.columns())
                 drawer.firsts.append(first)
-            yield hit_table(part.alignments, first, self._target, drawer)
-            first += len(part)
-            bar.update(len(part))
+            yield hit_table(found.alignments, first, self._target, drawer)
+            first += len(found)
+            bar.update(len(found))
 
-    def _parts(self, given: MapperInput) -> Iterator[Found]:
+    def _found(self, given: MapperInput) -> Iterator[Found]:
         """The alignments of each batch, in order."""
         with ExitStack() as stack:
             backend = stack.enter_context(self._backend(work_of_reads(given.reads, given.mates)))
@@ -293,9 +293,9 @@ class Mapper:
             library, items = find_library(self._index, items, paired, self._params, threads, lambda warning: None)
             pairs = None if library is None else library.model
             too_long = 0
-            for part in stack.enter_context(closing(backend.run(items, self._stage(pairs)))):
-                too_long += int(np.count_nonzero(self._params.too_long(part.lengths)))
-                yield part
+            for found in stack.enter_context(closing(backend.run(items, self._stage(pairs)))):
+                too_long += int(np.count_nonzero(self._params.too_long(found.lengths)))
+                yield found
         _warn_of(too_long)
 
     @contextmanager

@@ -143,7 +143,6 @@ def estimate_pairs(
         The library, and all items.
     """
     held: list[Reads] = []
-    pairs = 0
     orientations = ORIENTATIONS if orientation is None else (orientation,)
     none = np.zeros(0, np.uint8)
     found = _Sizes(none, np.zeros(0, np.int64), none)
@@ -152,9 +151,8 @@ def estimate_pairs(
         assert part.mates is not None
         return _Sizes(*_native.insert_sizes(part.mates, map_alone(part).native, _SAMPLE_MAPQ))
 
-    for sample in _first_pairs(items, held):
+    for sample, pairs in _first_pairs(items, held):
         found = _Sizes.join([found, *run_ordered(_cut(sample, threads), sizes_of, threads)])
-        pairs += _count(sample)
         if pairs % _PAIRS_AT_ONCE == 0 and found.most_frequent(orientations) >= _ENOUGH_PAIRS:
             break
     return _library(found, orientations, library), itertools.chain(held, items)
@@ -183,12 +181,10 @@ class _Sizes(Arrays):
         return fitting
 
 
-def _count(batch: SequenceBatch) -> int:
-    return 0 if batch.mates is None else int(np.count_nonzero(batch.mates == 2))
-
-
-def _first_pairs(items: Iterator[Reads], held: list[Reads]) -> Iterator[SequenceBatch]:
-    """The first pairs, cut at batches and at multiples of :data:`_PAIRS_AT_ONCE`; ``held`` gets the items."""
+def _first_pairs(items: Iterator[Reads], held: list[Reads]) -> Iterator[tuple[SequenceBatch, int]]:
+    """The first pairs, cut at batches and at multiples of :data:`_PAIRS_AT_ONCE`, each time with their number so far;
+    ``held`` gets the items.
+    """
     pairs = 0
     for item in items:
         held.append(item.parsed())
@@ -199,7 +195,7 @@ def _first_pairs(items: Iterator[Reads], held: list[Reads]) -> Iterator[Sequence
             count = min(_PAIRS_AT_ONCE - pairs % _PAIRS_AT_ONCE, len(seconds) - begun)
             begun, pairs = begun + count, pairs + count
             end = int(seconds[begun - 1]) + 1
-            yield batch.part(start, end)
+            yield batch.part(start, end), pairs
             if pairs >= _MAX_PAIRS:
                 return
             start = end

@@ -88,23 +88,18 @@ class MapOutputs:
                 sink.write(memoryview(reads))  # type: ignore[arg-type]
         self.statistics = self.statistics + counts
 
-    @property
-    def observed(self) -> dict[str, Any]:
-        """Fields of the JSON report on duplicates, coverage and methylation, complete once this is closed."""
-        return self._observer.report
-
     def summary(self, library: Library | None) -> str:
-        """The run's summary."""
+        """The run's summary, once this is closed."""
         of_library = None if library is None else library.summary
-        return self.statistics.summary(of_library) + duplicates_summary(self.observed)
+        return self.statistics.summary(of_library) + duplicates_summary(self._observer.report)
 
     def report_fields(self, library: Library | None) -> dict[str, Any]:
-        """The fields of the JSON report on the sample."""
+        """The fields of the JSON report on the sample, once this is closed."""
         statistics, index = self.statistics, self._index
         fields = statistics.report() | {"sample": self._sample.name, "k": index.params.k, "w": index.params.w}
         fields |= statistics.conversions(index.reference.shown_names)
         fields |= {"gpu_items": statistics.on_gpu, "cpu_items": statistics.reads - statistics.on_gpu}
-        return (fields if library is None else fields | library.reported) | self.observed
+        return (fields if library is None else fields | library.reported) | self._observer.report
 
     def warn_of_reads(self, warn: Callable[[str], None]) -> None:
         """Print warnings about the reads."""
@@ -129,7 +124,7 @@ class MapOutputs:
         if statistics.invalid_tags:
             fields = counted(statistics.invalid_tags, "field")
             warn(f"not copied: {fields} of comments, not a SAM tag (XX:T:value) or an RG that the header lacks")
-        warn_of_barcodes(self.observed, warn)
+        warn_of_barcodes(self._observer.report, warn)
         warn_of_library(params, statistics, warn)
         if statistics.invalid_names:
             warn(

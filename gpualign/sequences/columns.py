@@ -40,7 +40,7 @@ class Arrays:
 
 
 class Columns(Arrays):
-    """Arrays with one entry an item. If a field is ``NAME_offsets``, the one before it is flat: the parts of all items."""
+    """Arrays with one entry an item. The field before ``NAME_offsets`` is flat: it holds the parts of all items."""
 
     def __len__(self) -> int:
         return len(self.native[0])
