@@ -175,13 +175,14 @@ def main(folder: str, seed: int, count: int) -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    from gpualign.index.run import IndexCommandParams, run_index
+    from gpualign.index.run import run_index
+    from gpualign.params import RunOptions
 
     good_input.write_good_inputs(tmp_path)
     (tmp_path / "runs.fa").write_bytes(
         b">a\nACGTNNNNNRYACGTTGCAACGGTAC\n>b\n" + good_input.CONTIGS[0][1].encode() + b"NNNN\n"
     )
-    run_index(IndexCommandParams(str(tmp_path / "runs.fa"), str(tmp_path / "runs.gpi"), 15, 5), 1, quiet=True)
+    run_index(str(tmp_path / "runs.fa"), str(tmp_path / "runs.gpi"), RunOptions(threads=1, quiet=True), 15, 5)
     return tmp_path
 
 
