@@ -27,7 +27,7 @@ import numpy as np
 from harness import record
 
 from gpualign.engine.gpu.buffers import slots_of
-from gpualign.pairwise.bounded_gaps.cpu import GapAlignments, GapModel, PairBlock, align_on_cpu
+from gpualign.pairwise.bounded_gaps.cpu import GapAlignments, GapModel, GapPairs, align_on_cpu
 from gpualign.sequences.encoded import EncodedSequences
 from gpualign.sequences.matrices import match_mismatch
 
@@ -36,7 +36,7 @@ ROUNDS = 5
 TEXTS, TEXT_LENGTH, PATTERNS = 2048, 250, 100
 
 
-def paper_block(pattern_length: int | None = None, texts: int = TEXTS, seed: int = 1) -> PairBlock:
+def paper_block(pattern_length: int | None = None, texts: int = TEXTS, seed: int = 1) -> GapPairs:
     """Random texts of 250 symbols and patterns of 50 to 200 (or one length), mutated prefixes of some of the texts."""
     rng = np.random.default_rng(seed)
     codes = rng.integers(0, 4, (texts, TEXT_LENGTH)).astype(np.uint8)
@@ -48,7 +48,7 @@ def paper_block(pattern_length: int | None = None, texts: int = TEXTS, seed: int
         pattern[changed] = rng.integers(0, 4, int(changed.sum()))
         patterns.append(pattern)
     names = [str(i) for i in range(max(texts, PATTERNS))]
-    return PairBlock(
+    return GapPairs(
         EncodedSequences(names[:PATTERNS], np.concatenate(patterns), np.cumsum([0, *lengths]).astype(np.int64)),
         EncodedSequences(names[:texts], codes.reshape(-1), np.arange(texts + 1, dtype=np.int64) * TEXT_LENGTH),
         np.repeat(np.arange(PATTERNS, dtype=np.int32), texts),
@@ -62,11 +62,11 @@ def model_for(gaps: int, traceback: bool) -> GapModel:
     return GapModel(table, 5, gaps, 10, 1, traceback=traceback)
 
 
-def some_of(block: PairBlock, where: slice | np.ndarray) -> PairBlock:
-    return PairBlock(block.patterns, block.texts, block.pattern_ids[where], block.text_ids[where])
+def some_of(block: GapPairs, where: slice | np.ndarray) -> GapPairs:
+    return GapPairs(block.patterns, block.texts, block.pattern_ids[where], block.text_ids[where])
 
 
-def time_kernels(device: Any, kernel: Any, block: PairBlock, repeats: int = 5) -> float:
+def time_kernels(device: Any, kernel: Any, block: GapPairs, repeats: int = 5) -> float:
     """Median seconds of a batch's kernels, without copies."""
     slot = slots_of(device, 1)[0]
     times = []
@@ -91,7 +91,7 @@ def pointer(array: np.ndarray) -> ctypes.c_void_p:
     return array.ctypes.data_as(ctypes.c_void_p)
 
 
-def cells_of(block: PairBlock) -> float:
+def cells_of(block: GapPairs) -> float:
     return float((block.pattern_lengths * block.text_lengths).sum())
 
 
@@ -136,11 +136,11 @@ def run_cpu(plain: ctypes.CDLL) -> dict[str, Any]:
     return results
 
 
-def on_threads(pool: ThreadPoolExecutor, model: GapModel, block: PairBlock) -> None:
+def on_threads(pool: ThreadPoolExecutor, model: GapModel, block: GapPairs) -> None:
     list(pool.map(lambda k: align_on_cpu(some_of(block, slice(k, None, 4)), model), range(4)))
 
 
-def plain_scores(plain: ctypes.CDLL, block: PairBlock, gaps: int, scores: np.ndarray) -> None:
+def plain_scores(plain: ctypes.CDLL, block: GapPairs, gaps: int, scores: np.ndarray) -> None:
     sequences = (block.patterns.codes, block.patterns.offsets, block.texts.codes, block.texts.offsets)
     ids = (np.ascontiguousarray(block.pattern_ids), np.ascontiguousarray(block.text_ids))
     arrays = [pointer(array) for array in (*sequences, *ids)]
@@ -176,14 +176,14 @@ def _run_gpu(device: Any, plain: ctypes.CDLL) -> dict[str, Any]:
     return results
 
 
-def align(kernel: Any, device: Any, block: PairBlock) -> GapAlignments:
+def align(kernel: Any, device: Any, block: GapPairs) -> GapAlignments:
     slot = slots_of(device, 1)[0]
     kernel.submit(slot, block)
     slot.wait()
     return kernel.collect(slot, block)
 
 
-def check(kernel: Any, device: Any, block: PairBlock) -> None:
+def check(kernel: Any, device: Any, block: GapPairs) -> None:
     """The CPU backend's answers for a spread-out sample."""
     sample = some_of(block, slice(0, len(block), 199))
     ours, theirs = align(kernel, device, block), align_on_cpu(sample, kernel.model)
@@ -191,7 +191,7 @@ def check(kernel: Any, device: Any, block: PairBlock) -> None:
         assert np.array_equal(getattr(ours, field)[::199], getattr(theirs, field)), field
 
 
-def timed(kernel: Any, device: Any, block: PairBlock, gaps: int) -> dict[str, float]:
+def timed(kernel: Any, device: Any, block: GapPairs, gaps: int) -> dict[str, float]:
     kernels = time_kernels(device, kernel, block, ROUNDS)
     call = statistics.median(seconds_of(lambda: align(kernel, device, block)) for _ in range(ROUNDS))
     work = cells_of(block) * (gaps + 1)
@@ -247,11 +247,11 @@ class Hybrid:
         self.kernel.module = device.module("bounded_gaps", defines)
         self.pool = ThreadPoolExecutor()
 
-    def align(self, block: PairBlock) -> np.ndarray:
+    def align(self, block: GapPairs) -> np.ndarray:
         lists = [self._part(some_of(block, slice(k, k + self.PART))) for k in range(0, len(block), self.PART)]
         return np.concatenate(lists)
 
-    def _part(self, block: PairBlock) -> np.ndarray:
+    def _part(self, block: GapPairs) -> np.ndarray:
         slot = slots_of(self.device, 1)[0]
         self.kernel.submit(slot, block)
         space, launch, gaps = self.kernel.space, self.kernel.launched, self.model.max_gaps

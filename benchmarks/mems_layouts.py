@@ -33,7 +33,7 @@ from gpualign.io.chunks import read_batches
 from gpualign.io.fastx import Chunk
 from gpualign.io.references import read_reference
 from gpualign.io.text import HeldText
-from gpualign.mems.cpu import Columns, Piece, QueryText, Search
+from gpualign.mems.cpu import MemColumns, Piece, QueryText, Search
 from gpualign.mems.device import MemsKernel
 from gpualign.mems.params import MemsParams, choose_index
 from gpualign.mems.tuning import MemsShape, choose_mems_shape
@@ -230,7 +230,7 @@ def build(patch: Patch | None, defines: tuple[tuple[str, str], ...], architectur
         return target.read_bytes()
 
 
-def measure(device: Device, search: Search, piece: Piece, variant: Variant, repeats: int) -> tuple[float, Columns]:
+def measure(device: Device, search: Search, piece: Piece, variant: Variant, repeats: int) -> tuple[float, MemColumns]:
     """Seconds of device time, and the matches (in the device's thread)."""
     kernel = MemsKernel(device, search)
     kernel.shape = dataclasses.replace(kernel.shape, **variant.shape)
@@ -304,7 +304,7 @@ def main() -> None:
     with Device(list_devices()[0]) as device:
         for name, (search, source) in workloads(arguments.data).items():
             piece = Piece(source, 0, min(source.text.length, 1 << 26))
-            expected: Columns | None = None
+            expected: MemColumns | None = None
             shape: MemsShape = choose_mems_shape(search.index.params.w)
             build_all(shape, device.info.architecture)
             print(name, search.index.params, len(search.index.entries), "entries", shape, flush=True)

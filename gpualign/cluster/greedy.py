@@ -85,7 +85,7 @@ class Greedy:
         hits = self._neighbors.of(
             self._targets, rows[compared], self._seen[rows[compared]], np.full(len(compared), targets), self._wanted
         )
-        self._clusters.compare(*hits.columns)
+        self._clusters.compare(*hits.native)
         self._seen[rows] = targets
         # those that may become centroids, and hits with them of sequences that come later in the batch
         may_found = np.flatnonzero((self._clusters.near(rows) == 0) & ~is_centroid)
@@ -96,7 +96,7 @@ class Greedy:
             new.add(rows[may_found])
             before = np.searchsorted(first_at[may_found], last_at[compared]).astype(np.int32)
             within = self._neighbors.of(new, rows[compared], np.zeros(len(compared), np.int32), before, "all")
-        joined = Joined(np.arange(first, last), *self._clusters.join(distinct, first, *within.columns))
+        joined = Joined(np.arange(first, last), *self._clusters.join(distinct, first, *within.native))
         self._add_targets(joined)
         return joined
 

@@ -101,7 +101,8 @@ def read_input(
     # where they are written, ambiguity codes count as well
     compared = encoded.codes if text is None else text
     offsets = encoded.offsets
-    distinct, chosen_first = _distinct(_native.first_equal(compared, offsets), order)
+    distinct, first = numbered_as_met(_native.first_equal(compared, offsets)[order])
+    chosen_first = order[first]
     sequences = _taken(encoded.codes, offsets, chosen_first)
     del encoded, compared  # as large as all that is kept
     if params.both_strands:
@@ -137,14 +138,12 @@ def _order(
     return order
 
 
-def _distinct(first_equal: NDArray[np.int64], order: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """The distinct sequences numbered as they are met in ``order``: int32 (n,) of each, and the number of each one's
-    first in the input.
-    """
-    _, leads, kind = np.unique(first_equal[order], return_index=True, return_inverse=True)
-    rank = np.empty(len(leads), np.int32)
-    rank[np.argsort(leads)] = np.arange(len(leads), dtype=np.int32)
-    return rank[kind], order[np.sort(leads)]
+def numbered_as_met(values: NDArray[np.integer]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """The distinct values numbered as they are met: int32 (n,) of each, and where each number is met first."""
+    _, first, which = np.unique(values, return_index=True, return_inverse=True)
+    rank = np.empty(len(first), np.int32)
+    rank[np.argsort(first)] = np.arange(len(first), dtype=np.int32)
+    return rank[which], np.sort(first)
 
 
 def _taken(codes: NDArray[np.uint8], offsets: NDArray[np.int64], chosen: NDArray[np.int64]) -> EncodedSequences:

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from gpualign.cluster.cpu import NearPairs
 from gpualign.cluster.near import Neighbors
-from gpualign.cluster.sequences import ClusterInput
+from gpualign.cluster.sequences import ClusterInput, numbered_as_met
 from gpualign.sequences.pairs import PairBlock
 
 
@@ -43,11 +43,7 @@ class SingleLinkage:
 
     def clusters(self) -> NDArray[np.int32]:
         """int32 (n,): of each sequence, numbered as they are met."""
-        roots = self._roots()[self._data.distinct]
-        _, first, which = np.unique(roots, return_index=True, return_inverse=True)
-        rank = np.empty(len(first), np.int32)
-        rank[np.argsort(first)] = np.arange(len(first), dtype=np.int32)
-        return rank[which]
+        return numbered_as_met(self._roots()[self._data.distinct])[0]
 
     def _join(self, block: PairBlock, links: list[tuple[int, int]]) -> None:
         """Align some pairs of each query, then twice as many of those that are still apart, and so on."""

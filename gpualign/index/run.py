@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -83,41 +84,31 @@ def _build(path: str, choose: Callable[[int], IndexParams], threads: int, option
         return replace(build_index(packed, choose(packed.bases), threads, done), source=source)
 
 
-@dataclass(frozen=True)
-class IndexCommandParams:
-    """Parameters of `index`.
+def run_index(
+    reference: str,
+    output: str,
+    options: RunOptions,
+    k: int | None = None,
+    w: int | None = None,
+    meth: bool = False,
+) -> None:
+    """Build the index of a reference, a FASTA, GenBank or EMBL file, and save it.
 
-    Attributes:
-        reference: FASTA, GenBank or EMBL file.
-        output: where to save the index.
+    Args:
         k, w: minimizer parameters; None: chosen from the reference's size.
         meth: for bisulfite reads.
+
+    Raises:
+        UsageError, InputError, GpualignError: as the functions say.
     """
-
-    reference: str
-    output: str
-    k: int | None = None
-    w: int | None = None
-    meth: bool = False
-
-    def __post_init__(self) -> None:
-        check_index_path(self.output)
-        if self.k is not None or self.w is not None:
-            IndexParams(1 if self.k is None else self.k, 1 if self.w is None else self.w)
-
-
-def run_index(params: IndexCommandParams, threads: int, quiet: bool = False) -> None:
-    """Build an index and save it."""
-    check_paths((params.reference,), (params.output,))
-    options = RunOptions(threads=threads, quiet=quiet)
+    choose = partial(choose_index_params, k=k, w=w, meth=meth)
+    check_index_path(output)
+    choose(1)  # refuses k and w before the reference is read
+    check_paths((reference,), (output,))
     report = Report("index", options)
-
-    def choose(bases: int) -> IndexParams:
-        return choose_index_params(bases, params.k, params.w, params.meth)
-
-    index = _build(params.reference, choose, threads, options)
+    index = _build(reference, choose, options.threads, options)
     packed = index.reference
-    save_index(index, params.output)
+    save_index(index, output)
     size = index.offsets.nbytes + index.entries.nbytes + packed.words.nbytes
     report.finish(
         f"{counted(len(packed.names), 'contig')}, {counted(packed.bases, 'base')}, k = {index.params.k}, "

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import io
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import chain
@@ -145,14 +145,6 @@ class BgzfReader(io.RawIOBase):
         self._inflated.close()  # type: ignore[attr-defined]
         super().close()
 
-    @STEPS.at("read")
-    def _read(self, rest: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """``rest`` and what follows it, read in place: a copy of bytes would hold the GIL."""
-        data = np.empty(len(rest) + self.codec.group_bytes, np.uint8)
-        data[: len(rest)] = rest
-        count = self._stream.readinto(data[len(rest) :].data)  # type: ignore[attr-defined]
-        return data[: len(rest) + count]
-
     def _after_zeros(self, rest: bytes) -> bytes:
         """``rest`` without leading zeros, which may follow gzip members."""
         while rest and not (begin := rest.lstrip(b"\0")):
@@ -160,19 +152,9 @@ class BgzfReader(io.RawIOBase):
         return begin if rest else b""
 
     def _groups(self) -> Iterator[NDArray[np.uint8]]:
-        """Groups of whole blocks, up to the end or to the first gzip member that is not a block."""
-        rest = np.zeros(0, np.uint8)
-        while len(data := self._read(rest)) > len(rest):
-            end, other = _native.whole_bgzf_blocks(data)
-            rest = data[end:].copy()
-            if end:
-                yield data[:end]
-            if other:
-                if begin := self._after_zeros(rest.tobytes()):
-                    self._rest = self._open_rest(PrefixedStream(begin, self._stream))
-                return
-        if rest.any():
-            raise EOFError("a block is cut short")
+        rest = yield from block_groups(self._stream, lambda: self.codec.group_bytes)
+        if rest is not None and (begin := self._after_zeros(rest.tobytes())):
+            self._rest = self._open_rest(PrefixedStream(begin, self._stream))
 
     def _pieces_of(self, group: NDArray[np.uint8]) -> list[Inflated]:
         """The text of whole blocks; a device leaves it in pinned memory, from which it can copy it again."""
@@ -187,6 +169,41 @@ class BgzfReader(io.RawIOBase):
             return Inflated(text, 0, memory)
         with STEPS.at("parse"):
             return Inflated(text, _native.count_newlines(text), memory)
+
+
+def block_groups(
+    stream: Any, group_bytes: Callable[[], int]
+) -> Generator[NDArray[np.uint8], None, NDArray[np.uint8] | None]:
+    """Yield groups of whole blocks, up to the end or to the first gzip member that is not a block.
+
+    Args:
+        group_bytes: about the bytes of the next group.
+
+    Returns:
+        what has been read of other members; None: there are none.
+
+    Raises:
+        EOFError: a block is cut short.
+    """
+    rest: NDArray[np.uint8] = np.zeros(0, np.uint8)
+    while len(data := _read_on(stream, rest, group_bytes())) > len(rest):
+        end, other = _native.whole_bgzf_blocks(data)
+        rest = data[end:].copy()
+        if end:
+            yield data[:end]
+        if other:
+            return rest
+    if rest.any():
+        raise EOFError("a block is cut short")
+    return None
+
+
+@STEPS.at("read")
+def _read_on(stream: Any, rest: NDArray[np.uint8], size: int) -> NDArray[np.uint8]:
+    """``rest`` and up to ``size`` bytes that follow it, read in place: a copy of bytes would hold the GIL."""
+    data = np.empty(len(rest) + size, np.uint8)
+    data[: len(rest)] = rest
+    return data[: len(rest) + stream.readinto(data[len(rest) :].data)]
 
 
 def _parts_of(group: NDArray[np.uint8]) -> Iterator[NDArray[np.uint8]]:

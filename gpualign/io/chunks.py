@@ -162,13 +162,9 @@ def _of_one_name(two_records: NDArray[np.uint8], kind: FastxFormat) -> bool:
 
 
 def read_batches(
-    path: str,
-    chunk_bytes: int = 1 << 24,
-    alphabet: SequenceAlphabet = "nucleotide",
-    comments: bool = False,
-    opened: Any = None,
+    path: str, chunk_bytes: int = 1 << 24, alphabet: SequenceAlphabet = "nucleotide", opened: Any = None
 ) -> Iterator[SequenceBatch]:
     """Parsed batches of one FASTA or FASTQ file ("-" is standard input). ``opened``: see :class:`InputFile`."""
     with InputFile(path, opened=opened) as file:
         for chunk in read_chunks(Streamed(file), chunk_bytes):
-            yield parse(chunk, alphabet, comments)
+            yield parse(chunk, alphabet)

@@ -66,7 +66,7 @@ def cram_writer(
             one, base by base from the first record to the last: seconds for a few reads of a chromosome.
 
     Raises:
-        GpualignError: samtools failed, or the reference cannot be copied.
+        GpualignError: samtools failed, the reference cannot be copied, or samtools' index cannot be read.
     """
     from gpualign.io.samtools import run_samtools
 
@@ -90,7 +90,10 @@ def cram_writer(
         with run_samtools((*_ARGUMENTS, *named, *output, "-"), drain, folder, environment) as samtools:
             yield samtools
         if index is not None:
-            index.content = Path(folder, _INDEX).read_bytes()
+            try:
+                index.content = Path(folder, _INDEX).read_bytes()
+            except OSError as error:
+                raise GpualignError(f"cannot read samtools' index in {folder}: {error.strerror}") from error
 
 
 def sequence_tags(reference: Reference, path: str) -> list[str]:

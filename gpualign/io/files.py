@@ -240,17 +240,17 @@ class InputFile:
             InputError: damaged compression.
         """
         descriptor = self._file.fileno()
-        with self._explained():
+        with self.explained():
             yield from inflated_parts(descriptor, os.fstat(descriptor).st_size, threads)
 
     def _checked(self, read: Callable[[Any, Argument], Value], argument: Argument) -> Value:
         step = STEPS.at("read" if self._stream is self._raw else "inflate")
-        with self._explained(), contextlib.nullcontext() if self.in_pieces else step:  # threads record their own
+        with self.explained(), contextlib.nullcontext() if self.in_pieces else step:  # threads record their own
             return read(self._stream, argument)
 
     @contextlib.contextmanager
-    def _explained(self) -> Iterator[None]:
-        """Turn errors into an :class:`InputError` that names the file."""
+    def explained(self) -> Iterator[None]:
+        """Turn errors of reading into an :class:`InputError` that names the file."""
         try:
             yield
         except EOFError as error:

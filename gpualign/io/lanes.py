@@ -118,18 +118,16 @@ class Lanes:
         return inflaters if inflaters >= tuning.MIN_INFLATERS else 1
 
     def _all_reads(self, batch_bases: int, as_text: bool) -> Generator[Reads, None, None]:
-        for lane in range(len(self.first)):
-            reads = self._of_lane(lane, batch_bases, as_text)
-            yield from (replace(item, read_group=self._groups[lane]) for item in reads) if self._groups else reads
-
-    def _of_lane(self, lane: int, batch_bases: int, as_text: bool) -> Iterator[Reads]:
-        first, parsers = self.first[lane], min(self._threads, tuning.PARSERS)
-        if self.second:
-            as_text |= self.remote
-            return paired_reads(first, self.second[lane], batch_bases, self._check_names, parsers, as_text)
-        if self.paired:
-            return interleaved_reads(first, batch_bases, parsers, self._check_names)
-        return single_reads(first, batch_bases, parsers, as_text)
+        parsers = min(self._threads, tuning.PARSERS)
+        for first, second, group in itertools.zip_longest(self.first, self.second, self._groups):
+            if second is not None:
+                reads = paired_reads(first, second, batch_bases, self._check_names, parsers, as_text or self.remote)
+            elif self.paired:
+                reads = interleaved_reads(first, batch_bases, parsers, self._check_names)
+            else:
+                records = _records(first, batch_bases, parsers, True) if as_text else first.records(batch_bases)
+                reads = (Reads((some,), (first.path,), single=not as_text) for some in records)
+            yield from reads if group is None else (replace(item, read_group=group) for item in reads)
 
 
 def paired_reads(
@@ -222,16 +220,6 @@ def _pairs(
             f"{counts[1]:,} in {shown_input(common.paths[1])}",
             common.paths[0],
         )
-
-
-def single_reads(source: ReadSource, batch_bases: int, threads: int = 1, as_text: bool = False) -> Iterator[Reads]:
-    """The reads of a file of single reads.
-
-    Args:
-        as_text: yield text that devices can parse as :class:`FastqText`; ``threads`` threads count its records.
-    """
-    records = _records(source, batch_bases, threads, True) if as_text else source.records(batch_bases)
-    return (Reads((some,), (source.path,), single=not as_text) for some in records)
 
 
 def interleaved_reads(

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from gpualign.io.chunks import Border, cuts
 from gpualign.io.fastx import Chunk
 from gpualign.io.files import InputFile
-from gpualign.io.text import MIN_READ, Source, Stored, Streamed
+from gpualign.io.text import source_of
 from gpualign.sequences.batch import SequenceBatch, join_bytes
 from gpualign.sequences.offsets import offsets_of
 
@@ -31,7 +31,7 @@ def read_line_chunks(
         head: bytes of the file that have been read.
         remote: parsers are on other machines.
     """
-    source: Source = Streamed(file, head) if remote or file.size <= MIN_READ else Stored(file)
+    source = source_of(file, head, remote)
     for cut in cuts(source, border, chunk_bytes):
         line = source.line
         yield Chunk(source.take(cut), "fasta", file.path, line)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.errors import InputError
-from gpualign.io.bgzf import content_of
+from gpualign.io.bgzf import block_groups, content_of
 from gpualign.io.files import InputFile
 from gpualign.io.text import Streamed, Text, lines_before
 from gpualign.sequences.offsets import offsets_of
@@ -131,19 +131,5 @@ class Packed:
         return Streamed(file, line=lines_before(file, self._held.before))
 
     def _groups(self, file: InputFile) -> Iterator[NDArray[np.uint8]]:
-        """Groups of whole blocks, up to the end or to the first gzip member that is not a block."""
-        stream, rest = file.raw(), b""
-        while True:
-            with STEPS.at("read"):
-                data = stream.read(_READ_BYTES)
-            if not data:
-                break
-            data = rest + data
-            end, self.broken = _native.whole_bgzf_blocks(data)
-            if self.broken:
-                return
-            if end:
-                yield np.frombuffer(data, np.uint8)[:end]
-            rest = data[end:]
-        if rest.strip(b"\0"):
-            raise InputError("compressed file ended early (copy or download it again)", file.path)
+        with file.explained():
+            self.broken = (yield from block_groups(file.raw(), lambda: _READ_BYTES)) is not None

@@ -28,7 +28,7 @@ from gpualign.io.packed import Packed
 from gpualign.io.record_input import RECORD_MAGICS, RecordChunk, RecordInput
 from gpualign.io.sam_header import dropped_tags
 from gpualign.io.streams import TextOfPieces
-from gpualign.io.text import InPieces, Source, Stored, Streamed
+from gpualign.io.text import InPieces, Source, Streamed, source_of
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.pinned import Allocate, no_pinned
 from gpualign.streaming.timeline import STEPS
@@ -37,8 +37,6 @@ from gpualign.streaming.timeline import STEPS
 _BYTES_PER_BASE = 2
 #: limit of a chunk of records, as a caller may ask for a whole file
 _MAX_BYTES = 1 << 30
-#: largest file that the reader reads itself; files of the kernel report a size of 0
-_HELD = 1 << 16
 #: SAM's flag
 _PAIRED = 0x1
 
@@ -118,12 +116,9 @@ class ReadSource:
         if self._alignments is not None:
             yield from (records.columns() for records in self.records(batch_bases))
             return
-        source: Source
+        source: Source = source_of(self.file, remote=self._remote)
         if self._remote and self.file.regular and self.file.bgzf and self.file.magic.startswith(b"@"):
             source = Packed(self.file)  # no long records in FASTQ
-        else:
-            stored = not self._remote and self.file.size > _HELD
-            source = Stored(self.file) if stored else Streamed(self.file)
         yield from read_chunks(source, size, long_records=True)
 
     def close(self) -> None:
@@ -186,13 +181,11 @@ def read_file(
     """The chunks of a FASTA or FASTQ file; arguments: see :class:`ReadSource`."""
     if file.regular and not (file.plain or file.bgzf):
         return _prefetched_chunks(file, chunk_bytes, inflaters, allocate)
-    source: Source
-    if remote and file.regular and file.bgzf:
+    source: Source = source_of(file, remote=remote, allocate=allocate)
+    if file.bgzf and file.regular and remote:
         source = Packed(file, interleaved)
-    elif not remote and file.size > _HELD:
-        source = Stored(file)
-    else:
-        source = InPieces(file) if file.in_pieces else Streamed(file, allocate=allocate)
+    elif file.in_pieces:
+        source = InPieces(file)
     return read_chunks(source, chunk_bytes)
 
 

@@ -18,7 +18,7 @@ from gpualign.io import tuning
 from gpualign.io.chunks import read_chunks
 from gpualign.io.fastx import LongRecord, parse
 from gpualign.io.files import InputFile
-from gpualign.io.text import Stored, Streamed
+from gpualign.io.text import Streamed, source_of
 from gpualign.sequences.offsets import offsets_of
 from gpualign.sequences.reference import Reference
 from gpualign.streaming.ordered import run_ordered
@@ -79,8 +79,7 @@ def _records(path: str) -> Iterator[tuple[str, Iterable[NDArray[np.uint8]]]]:
             for name, sequence in _flat_file_records(file, head, flat_file):
                 yield name, (sequence,)
             return
-        source = Stored(file) if file.size > len(head) else Streamed(file, head)
-        for chunk in read_chunks(source, tuning.REFERENCE_CHUNK, long_records=True):
+        for chunk in read_chunks(source_of(file, head), tuning.REFERENCE_CHUNK, long_records=True):
             if isinstance(chunk, LongRecord):
                 parts = run_ordered(chunk.chunks(tuning.REFERENCE_CHUNK), parse, tuning.REFERENCE_PARSERS)
                 first = next(parts)

@@ -44,14 +44,14 @@ def fixed(values: NDArray[Any], decimals: int, prefix: str = "") -> Column:
     return ("fixed", prefix, np.ascontiguousarray(values, np.float64), decimals)
 
 
-def percents(parts: NDArray[Any], wholes: NDArray[Any], prefix: str = "") -> Column:
+def percents(parts: NDArray[Any], wholes: NDArray[Any]) -> Column:
     """A column of ``parts`` in percent of ``wholes`` (p,), two decimals as Python rounds; ``*`` if the whole is 0."""
-    return ("percent", prefix, *(np.ascontiguousarray(values, np.int64) for values in (parts, wholes)))
+    return ("percent", "", *(np.ascontiguousarray(values, np.int64) for values in (parts, wholes)))
 
 
-def signs(minus: NDArray[np.bool_], prefix: str = "") -> Column:
+def signs(minus: NDArray[np.bool_]) -> Column:
     """A column of ``-`` where ``minus`` (p,) is true, else ``+``."""
-    return Names(["+", "-"]).column(minus, prefix)
+    return Names(["+", "-"]).column(minus)
 
 
 def cigars(operations: NDArray[np.uint32], offsets: NDArray[np.int64], prefix: str = "") -> Column:

@@ -23,6 +23,8 @@ from gpualign.io.files import InputFile, StoredFile
 from gpualign.io.streams import TextOfPieces, TextStream
 from gpualign.streaming.pinned import Allocate, no_pinned, pinned_or_pageable
 
+#: largest plain file that is read as a stream; files of the kernel report a size of 0
+_SMALL_FILE = 1 << 16
 #: smallest read in bytes
 MIN_READ = 1 << 16
 #: bytes up to which the rest of a piece is copied, so that it does not keep the piece alive
@@ -131,6 +133,17 @@ class Stored:
 
 #: sources of FASTA records that are too long to be held
 RecordSource = Streamed | Stored
+
+
+def source_of(file: InputFile, head: bytes = b"", remote: bool = False, allocate: Allocate = no_pinned) -> RecordSource:
+    """A plain file's text where it is, to be read by parsers on this machine; else a stream, also of a small file.
+
+    Args:
+        head, allocate: see :class:`Streamed`.
+        remote: parsers are on other machines.
+    """
+    stored = not remote and file.size > _SMALL_FILE
+    return Stored(file) if stored else Streamed(file, head, allocate=allocate)
 
 
 class InPieces:

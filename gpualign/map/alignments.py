@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from gpualign.engine.abi import filled
 from gpualign.io.record_sorter import RecordBatch
 from gpualign.sequences.batch import SequenceBatch
-from gpualign.sequences.offsets import join_offsets
+from gpualign.sequences.columns import Arrays
 
 if TYPE_CHECKING:
     from gpualign.map.device.fastq import StagedText
@@ -22,7 +22,7 @@ _QC_FAIL = np.uint16(0x200)
 
 
 @dataclass(frozen=True)
-class Alignments:
+class Alignments(Arrays):
     """The records of ``n`` reads in the order of the reads: of each the primary one, then others.
 
     Attributes:
@@ -55,25 +55,6 @@ class Alignments:
         """The alignments of no reads."""
         kinds = (np.uint16, np.int32, np.int64, np.uint8, np.int32, np.int32, np.uint32)
         return cls(*(np.zeros(0, kind) for kind in kinds), *np.zeros((2, 1), np.int64))  # type: ignore[arg-type]
-
-    @classmethod
-    def join(cls, parts: Sequence[Alignments]) -> Alignments:
-        """Join one or more parts."""
-        columns = {
-            field.name: np.concatenate([getattr(part, field.name) for part in parts])
-            for field in fields(cls)
-            if not field.name.endswith("_offsets")
-        }
-        return cls(
-            **columns,
-            cigar_offsets=join_offsets([part.cigar_offsets for part in parts]),
-            record_offsets=join_offsets([part.record_offsets for part in parts]),
-        )
-
-    @property
-    def native(self) -> tuple[NDArray[Any], ...]:
-        """The fields as native functions take them."""
-        return tuple(getattr(self, field.name) for field in fields(self))
 
     @property
     def primary(self) -> NDArray[np.int64]:

@@ -20,7 +20,6 @@ from gpualign.engine.stage import Backend, Run, Stage
 from gpualign.errors import DeviceError, UsageError
 from gpualign.index.minimizers import MinimizerIndex, build_index
 from gpualign.index.run import choose_index_params, open_index
-from gpualign.io.alignment_output import AlignmentLayout
 from gpualign.io.in_memory import Sequences, as_batch, is_path, packed
 from gpualign.io.reads import Reads
 from gpualign.io.sam_header import sam_header
@@ -39,6 +38,7 @@ from gpualign.map.stage import map_batch_on_device
 from gpualign.map.tuning import SLOTS
 from gpualign.notices import notice
 from gpualign.params import RunOptions
+from gpualign.records.alignment_output import AlignmentLayout
 from gpualign.report import OnProgress, Progress
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.tables.table import Table
@@ -215,12 +215,12 @@ class Mapper:
             raise UsageError("stream takes reads one by one: for files there are map, iter_map and segments")
         originals: deque[list[Any]] = deque()  # of the batches in flight, which come back in order
         first, bar = 0, Progress(self._options, "read", call=progress)
-        for part in self._parts(MapperInput(reads, mates, originals)):
-            hits = _hits_of_reads(part.alignments, hit_table(part.alignments, first, self._target, None))
+        for found in self._found(MapperInput(reads, mates, originals)):
+            hits = _hits_of_reads(found.alignments, hit_table(found.alignments, first, self._target, None))
             each = hits if mates is None else zip(hits, hits, strict=True)
             yield from zip(originals.popleft(), each, strict=True)
-            first += len(part)
-            bar.update(len(part))
+            first += len(found)
+            bar.update(len(found))
 
     def segments(
         self, reads: Sequences | Iterable[Read], mates: Sequences | Iterable[Read] | None = None
@@ -233,10 +233,10 @@ class Mapper:
         import pysam
 
         header = self.header
-        sample = Sample(MapFiles("", ""), self._params, RecordOptions(), AlignmentLayout("sam"), self._options)
+        sample = Sample(MapFiles("", ()), self._params, RecordOptions(), AlignmentLayout("sam"), self._options)
         formatter = RecordFormatter(self._index, sample, None, tagged=True)
-        for part in self._parts(MapperInput(reads, mates, unnamed=False)):
-            written = formatter.formatted(formatter.to_write(part))
+        for found in self._found(MapperInput(reads, mates, unnamed=False)):
+            written = formatter.formatted(formatter.to_write(found))
             for line in bytes(written.records).decode("latin-1").split("\n")[:-1]:
                 yield pysam.AlignedSegment.fromstring(line, header)
 
@@ -274,15 +274,15 @@ class Mapper:
         self, reads: Any, mates: Any, progress: OnProgress | None, drawer: Drawer | None
     ) -> Iterator[Table[Hit]]:
         first, bar = 0, Progress(self._options, "read", call=progress)
-        for part in self._parts(MapperInput(reads, mates)):
+        for found in self._found(MapperInput(reads, mates)):
             if drawer is not None:
-                drawer.batches.append(part.columns())
+                drawer.batches.append(found.columns())
                 drawer.firsts.append(first)
-            yield hit_table(part.alignments, first, self._target, drawer)
-            first += len(part)
-            bar.update(len(part))
+            yield hit_table(found.alignments, first, self._target, drawer)
+            first += len(found)
+            bar.update(len(found))
 
-    def _parts(self, given: MapperInput) -> Iterator[Found]:
+    def _found(self, given: MapperInput) -> Iterator[Found]:
         """The alignments of each batch, in order."""
         with ExitStack() as stack:
             backend = stack.enter_context(self._backend(work_of_reads(given.reads, given.mates)))
@@ -293,9 +293,9 @@ class Mapper:
             library, items = find_library(self._index, items, paired, self._params, threads, lambda warning: None)
             pairs = None if library is None else library.model
             too_long = 0
-            for part in stack.enter_context(closing(backend.run(items, self._stage(pairs)))):
-                too_long += int(np.count_nonzero(self._params.too_long(part.lengths)))
-                yield part
+            for found in stack.enter_context(closing(backend.run(items, self._stage(pairs)))):
+                too_long += int(np.count_nonzero(self._params.too_long(found.lengths)))
+                yield found
         _warn_of(too_long)
 
     @contextmanager

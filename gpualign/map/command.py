@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from gpualign.io.paths import listed_files
-from gpualign.map.inputs import ENDINGS, MapFiles, RecordOptions
+from gpualign.map.inputs import ENDINGS, MapFiles, RecordOptions, Sample
 from gpualign.map.output_options import output_options, record_options, take_layout, take_tags
 from gpualign.map.params import ALL_LOCI, PRESETS, MapParams, Reporting, Scoring, Seeding
 from gpualign.options import option_of, run_options, seed_options, take_run_options
@@ -229,7 +229,7 @@ def command(
     if sheet is None:
         if resume is not None:
             raise click.UsageError("--resume needs --samples")
-        run_map(files, params, options, layout, records)
+        run_map(Sample(files, params, records, layout.of(options.output), options))
         return
     from gpualign.map.samples import SampleSheet, run_samples
 
@@ -273,18 +273,18 @@ def _take_orientation(values: dict[str, Any]) -> str | None:
     return given[0] if given else None
 
 
-def _take_files(values: dict[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...] | None]:
+def _take_files(values: dict[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The files of reads, or of R1 and R2."""
     named = [text for text in (values["reads"], values["mates"]) if text is not None]
     ends = values.pop("first_ends"), values.pop("second_ends")
     if values["sheet"] is not None:
         if named or any(ends):
             raise click.UsageError("the reads are named by --samples or on the command line, not by both")
-        return (), None
+        return (), ()
     if not any(ends):
         if not named:
             raise click.UsageError("Missing argument 'READS'.")
-        return listed_files(named[0]), listed_files(named[1]) if len(named) > 1 else None
+        return listed_files(named[0]), listed_files(named[1]) if len(named) > 1 else ()
     if named:
         raise click.UsageError("the reads are named by READS or by -1 and -2, not by both")
     if not all(ends):

@@ -24,8 +24,8 @@ def map_batch(
         pairs: model of the pairs in ``batch.mates``; None: map every read by itself.
     """
     if params.long_reads:
-        rules, secondary = _long_read_rules(index.params, params), params.reporting.secondary
-        return Alignments(*_native.map_long_reads(*index.native, batch.native, rules=rules, max_secondary=secondary))
+        rules = _rules(index.params, index.reference.bases, params, None)
+        return Alignments(*_native.map_long_reads(*index.native, batch.native, **rules))
     if params.meth is None:
         return map_short_reads(index, batch, params, pairs, None)
 
@@ -43,25 +43,22 @@ def map_short_reads(
     Args:
         conversions: uint8 (n,), how each bisulfite read was converted; None: the reads are no bisulfite reads.
     """
-    rules = _short_read_rules(index.params, index.reference.bases, params, pairs or PairModel())
-    paired = pairs is not None
-    found = _native.map_reads(*index.native, batch.native, **rules, paired=paired, conversions=conversions)
-    return Alignments(*found)
+    rules = _rules(index.params, index.reference.bases, params, pairs)
+    return Alignments(*_native.map_reads(*index.native, batch.native, **rules, conversions=conversions))
 
 
-# cached: building these takes longer than mapping a single read
-@lru_cache(16)
-def _long_read_rules(index: IndexParams, params: MapParams) -> bytes:
-    return chain_rules(index.k, index.w, params.scoring, params.chaining, params.seeding.max_hits).tobytes()
-
-
-@lru_cache(16)
-def _short_read_rules(index: IndexParams, bases: int, params: MapParams, pairs: PairModel) -> dict[str, Any]:
-    """Arguments of ``_native.map_reads`` that are the same for all batches of a run; ``bases``: of the reference."""
+@lru_cache(16)  # building these takes longer than mapping a single read
+def _rules(index: IndexParams, bases: int, params: MapParams, pairs: PairModel | None) -> dict[str, Any]:
+    """Arguments of the native function that are the same for all batches of a run; ``bases``: of the reference."""
+    if params.long_reads:
+        rules = chain_rules(index.k, index.w, params.scoring, params.chaining, params.seeding.max_hits)
+        return {"rules": rules.tobytes(), "max_secondary": params.reporting.secondary}
+    model = pairs or PairModel()
     return {
-        "rules": map_rules(index.k, index.w, bases, params, pairs).tobytes(),
+        "rules": map_rules(index.k, index.w, bases, params, model).tobytes(),
         "long_reads": chain_rules(index.k, index.w, params.scoring, LONG_READS, LONG_READ_HITS).tobytes(),
-        "penalties": pairs.penalties,
+        "penalties": model.penalties,
+        "paired": pairs is not None,
         "error_rate": params.error_rate,
         "full": params.seeding.full,
     }

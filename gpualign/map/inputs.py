@@ -12,12 +12,12 @@ from typing import Any
 from gpualign.errors import UsageError, check_range, counted
 from gpualign.index.file import check_index_path, is_index
 from gpualign.index.minimizers import AltPart
-from gpualign.io.alignment_output import AlignmentLayout
 from gpualign.io.lanes import Lanes
 from gpualign.io.paths import are_same
 from gpualign.io.sam_header import parse_read_group
 from gpualign.map.params import MapParams
 from gpualign.params import RunOptions
+from gpualign.records.alignment_output import AlignmentLayout
 from gpualign.records.coverage import coverage_paths
 from gpualign.records.duplicates import DuplicateMarking
 from gpualign.records.methylation import MethylationRules, methylation_paths
@@ -32,9 +32,9 @@ class MapFiles:
 
     Attributes:
         reference: FASTA, GenBank or EMBL file, or a saved index.
-        reads: FASTA, FASTQ, SAM, BAM or CRAM file; "-" is standard input. Or several files, such as a sequencer's
-            lanes, which are read one after the other.
-        mates: R2, as many files as R1; None: no pairs in two files.
+        reads: FASTA, FASTQ, SAM, BAM or CRAM files, such as a sequencer's lanes, which are read one after the other;
+            "-" is standard input.
+        mates: R2, as many files as R1; none: no pairs in two files.
         interleaved: neighbours of one name in ``reads`` are pairs; always so for BAM whose first read is paired.
         check_names: mates must have one name (but for /1 and /2), and an interleaved file must have pairs.
         save_index: path of the index to save, or None.
@@ -49,8 +49,8 @@ class MapFiles:
     """
 
     reference: str
-    reads: str | tuple[str, ...]
-    mates: str | tuple[str, ...] | None = None
+    reads: tuple[str, ...]
+    mates: tuple[str, ...] = ()
     interleaved: bool = False
     check_names: bool = True
     save_index: str | None = None
@@ -68,34 +68,24 @@ class MapFiles:
         check_index_path(self.save_index)
         if (self.reference, *self.files).count("-") > 1:
             raise UsageError("standard input (-) is given more than once")
-        if self.mate_files and len(self.mate_files) != len(self.read_files):
-            files = f"{counted(len(self.read_files), 'file')} of R1, {len(self.mate_files)} of R2"
+        if self.mates and len(self.mates) != len(self.reads):
+            files = f"{counted(len(self.reads), 'file')} of R1, {len(self.mates)} of R2"
             raise UsageError(f"each file of R1 needs one of R2: there are {files}")
         if self.methylation == "-":
             raise UsageError("methylation goes to files: give a name that ends in .bedgraph or .cov, or a prefix")
         if self.coverage == "-":
             raise UsageError("coverage goes to files: give a name that ends in .bedgraph, or mosdepth's prefix")
-        pairs = product(filter(None, self.read_files), filter(None, self.mate_files))
+        pairs = product(filter(None, self.reads), filter(None, self.mates))
         if twice := next((both for both in pairs if are_same(*both)), None):
             named = twice[0] if twice[0] == twice[1] else f"{twice[0]}, which is {twice[1]},"
             raise UsageError(f"{named} is given as R1 and as R2 (-p takes pairs from one interleaved file)")
-        if self.mates is not None and self.interleaved:
+        if self.mates and self.interleaved:
             raise UsageError("interleaved pairs come from one file, not two")
-
-    @property
-    def read_files(self) -> tuple[str, ...]:
-        """Paths of the reads, or of R1."""
-        return _paths(self.reads)
-
-    @property
-    def mate_files(self) -> tuple[str, ...]:
-        """Paths of R2."""
-        return _paths(self.mates or ())
 
     @property
     def files(self) -> tuple[str, ...]:
         """Paths of all reads."""
-        return (*self.read_files, *self.mate_files)
+        return (*self.reads, *self.mates)
 
     @property
     def written(self) -> tuple[str | None, ...]:
@@ -109,10 +99,6 @@ class MapFiles:
     def write_reads(self) -> bool:
         """Whether reads are written as FASTQ."""
         return bool(self.unmapped_reads or self.mapped_reads)
-
-
-def _paths(given: str | tuple[str, ...]) -> tuple[str, ...]:
-    return (given,) if isinstance(given, str) else given
 
 
 #: forms of cs, in the order of native code
@@ -296,7 +282,7 @@ class Sample:
             for entry in parse_read_group(line)[0].split("\t"):
                 if entry.startswith("SM:"):
                     return entry[3:]
-        first = self.files.read_files[0]
+        first = self.files.reads[0]
         return "stdin" if first == "-" else os.path.basename(first).split(".")[0]
 
     def open_reads(self, stack: ExitStack, remote: bool = False) -> Lanes:
@@ -307,8 +293,8 @@ class Sample:
         """
         files, records = self.files, self.records
         lanes = Lanes(
-            files.read_files,
-            files.mate_files,
+            files.reads,
+            files.mates,
             stack,
             interleaved=files.interleaved,
             check_names=files.check_names,

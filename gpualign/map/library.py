@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from gpualign.map.cpu import map_batch
 from gpualign.map.pairs import ORIENTATIONS, PairModel
 from gpualign.map.params import MapParams
 from gpualign.sequences.batch import SequenceBatch
+from gpualign.sequences.columns import Arrays
 from gpualign.streaming.ordered import run_ordered
 from gpualign.streaming.timeline import STEPS
 
@@ -142,7 +143,6 @@ def estimate_pairs(
         The library, and all items.
     """
     held: list[Reads] = []
-    pairs = 0
     orientations = ORIENTATIONS if orientation is None else (orientation,)
     none = np.zeros(0, np.uint8)
     found = _Sizes(none, np.zeros(0, np.int64), none)
@@ -151,25 +151,20 @@ def estimate_pairs(
         assert part.mates is not None
         return _Sizes(*_native.insert_sizes(part.mates, map_alone(part).native, _SAMPLE_MAPQ))
 
-    for sample in _first_pairs(items, held):
-        found = _Sizes.joined([found, *run_ordered(_cut(sample, threads), sizes_of, threads)])
-        pairs += _count(sample)
+    for sample, pairs in _first_pairs(items, held):
+        found = _Sizes.join([found, *run_ordered(_cut(sample, threads), sizes_of, threads)])
         if pairs % _PAIRS_AT_ONCE == 0 and found.most_frequent(orientations) >= _ENOUGH_PAIRS:
             break
     return _library(found, orientations, library), itertools.chain(held, items)
 
 
 @dataclass(frozen=True)
-class _Sizes:
+class _Sizes(Arrays):
     """Orientations and sizes of confidently aligned pairs, from ``_native.insert_sizes``."""
 
     orientations: NDArray[np.uint8]
     sizes: NDArray[np.int64]
     read_through: NDArray[np.uint8]
-
-    @classmethod
-    def joined(cls, parts: list[_Sizes]) -> _Sizes:
-        return cls(*(np.concatenate([getattr(part, entry.name) for part in parts]) for entry in fields(cls)))
 
     def of(self, number: int) -> NDArray[np.int64]:
         """Sorted sizes of the pairs of an orientation, up to the longest insert."""
@@ -186,12 +181,10 @@ class _Sizes:
         return fitting
 
 
-def _count(batch: SequenceBatch) -> int:
-    return 0 if batch.mates is None else int(np.count_nonzero(batch.mates == 2))
-
-
-def _first_pairs(items: Iterator[Reads], held: list[Reads]) -> Iterator[SequenceBatch]:
-    """The first pairs, cut at batches and at multiples of :data:`_PAIRS_AT_ONCE`; ``held`` gets the items."""
+def _first_pairs(items: Iterator[Reads], held: list[Reads]) -> Iterator[tuple[SequenceBatch, int]]:
+    """The first pairs, cut at batches and at multiples of :data:`_PAIRS_AT_ONCE`, each time with their number so far;
+    ``held`` gets the items.
+    """
     pairs = 0
     for item in items:
         held.append(item.parsed())
@@ -202,7 +195,7 @@ def _first_pairs(items: Iterator[Reads], held: list[Reads]) -> Iterator[Sequence
             count = min(_PAIRS_AT_ONCE - pairs % _PAIRS_AT_ONCE, len(seconds) - begun)
             begun, pairs = begun + count, pairs + count
             end = int(seconds[begun - 1]) + 1
-            yield batch.part(start, end)
+            yield batch.part(start, end), pairs
             if pairs >= _MAX_PAIRS:
                 return
             start = end

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from gpualign.map.inputs import MapFiles, RecordOptions, TagOptions
+from gpualign.map.inputs import MapFiles, RecordOptions, Sample, TagOptions
 from gpualign.map.params import ALL_LOCI, MapParams, Scoring
 from gpualign.options import debug_option, default_of, option_of, together
 from gpualign.params import RunOptions
@@ -170,9 +170,9 @@ def command(**values: Any) -> None:
       gpualign mem -5SP -t 8 ref.fa hic_1.fq.gz hic_2.fq.gz | samtools view -b -o hic.bam
     """
     command_line = shlex.join(["gpualign", *sys.argv[1:]])
-    from gpualign.io.alignment_output import AlignmentLayout
     from gpualign.map.bwa_reference import alt_file, find_reference
     from gpualign.map.run import run_map
+    from gpualign.records.alignment_output import AlignmentLayout
 
     bwa = BwaOptions(values)
     if values["interleaved"] and values["mates"] is not None:
@@ -195,8 +195,8 @@ def command(**values: Any) -> None:
     reference = find_reference(values["reference"])
     files = MapFiles(
         reference,
-        values["reads"],
-        values["mates"],
+        (values["reads"],),
+        () if values["mates"] is None else (values["mates"],),
         interleaved=values["interleaved"],
         check_names=not values["interleaved"],  # bwa takes any mixture of pairs and single reads
         alt=None if values["no_alt"] or values["meth"] else alt_file(reference),
@@ -205,7 +205,7 @@ def command(**values: Any) -> None:
         report_page=values["report_page"],
     )
     layout = AlignmentLayout(order="coordinate" if values["sort"] else "input", write_index=values["write_index"])
-    run_map(files, params, options, layout, records, "mem")
+    run_map(Sample(files, params, records, layout.of(options.output), options), "mem")
 
 
 def _ignored(values: dict[str, Any]) -> dict[str, str]:

@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
-from gpualign.io.alignment_output import FORMATS, AlignmentLayout
 from gpualign.map.inputs import CS_FORMS, TagOptions
 from gpualign.options import together
+from gpualign.records.alignment_output import FORMATS, AlignmentLayout
 from gpualign.records.options import layout_options, read_group_options, take_layout_options
 
 #: add the options of :class:`AlignmentLayout`; collect them with :func:`take_layout`

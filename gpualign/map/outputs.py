@@ -10,7 +10,6 @@ from typing import Any
 from gpualign import _native
 from gpualign.errors import counted, shown_inputs
 from gpualign.index.minimizers import MinimizerIndex
-from gpualign.io.alignment_output import open_alignments
 from gpualign.io.bgzf import CPU_CODEC, BgzfCodec
 from gpualign.io.cram import sequence_tags
 from gpualign.io.lanes import Lanes
@@ -23,6 +22,7 @@ from gpualign.map.library import Library
 from gpualign.map.meth import warn_of_library
 from gpualign.map.params import left_unmapped
 from gpualign.map.statistics import MapStatistics
+from gpualign.records.alignment_output import open_alignments
 from gpualign.records.methylation import open_methylation
 from gpualign.records.observer import duplicates_summary, observing, warn_of_barcodes
 from gpualign.sequences.reference import Reference
@@ -88,29 +88,24 @@ class MapOutputs:
                 sink.write(memoryview(reads))  # type: ignore[arg-type]
         self.statistics = self.statistics + counts
 
-    @property
-    def observed(self) -> dict[str, Any]:
-        """Fields of the JSON report on duplicates, coverage and methylation, complete once this is closed."""
-        return self._observer.report
-
     def summary(self, library: Library | None) -> str:
-        """The run's summary."""
+        """The run's summary, once this is closed."""
         of_library = None if library is None else library.summary
-        return self.statistics.summary(of_library) + duplicates_summary(self.observed)
+        return self.statistics.summary(of_library) + duplicates_summary(self._observer.report)
 
     def report_fields(self, library: Library | None) -> dict[str, Any]:
-        """The fields of the JSON report on the sample."""
+        """The fields of the JSON report on the sample, once this is closed."""
         statistics, index = self.statistics, self._index
         fields = statistics.report() | {"sample": self._sample.name, "k": index.params.k, "w": index.params.w}
         fields |= statistics.conversions(index.reference.shown_names)
         fields |= {"gpu_items": statistics.on_gpu, "cpu_items": statistics.reads - statistics.on_gpu}
-        return (fields if library is None else fields | library.reported) | self.observed
+        return (fields if library is None else fields | library.reported) | self._observer.report
 
     def warn_of_reads(self, warn: Callable[[str], None]) -> None:
         """Print warnings about the reads."""
         statistics, files, params = self.statistics, self._sample.files, self._sample.params
         if statistics.reads == 0:
-            warn(f"no reads in {shown_inputs(files.read_files)}: the output holds the header alone")
+            warn(f"no reads in {shown_inputs(files.reads)}: the output holds the header alone")
         if statistics.long_reads:
             others = (
                 "-x hifi and -x ont have those of long ones" if params.meth is None else "--meth is for short reads"
@@ -129,7 +124,7 @@ class MapOutputs:
         if statistics.invalid_tags:
             fields = counted(statistics.invalid_tags, "field")
             warn(f"not copied: {fields} of comments, not a SAM tag (XX:T:value) or an RG that the header lacks")
-        warn_of_barcodes(self.observed, warn)
+        warn_of_barcodes(self._observer.report, warn)
         warn_of_library(params, statistics, warn)
         if statistics.invalid_names:
             warn(

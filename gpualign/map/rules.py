@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from functools import lru_cache
 
 import numpy as np
 
@@ -23,7 +22,6 @@ def chain_rules(k: int, w: int, scoring: Scoring, chaining: Chaining, max_hits: 
     return filled("ChainRules", k=k, w=w, scores=affine_scores(scoring), max_hits=max_hits, **asdict(chaining))
 
 
-@lru_cache(16)  # filling the struct takes longer than mapping a small batch
 def map_rules(k: int, w: int, bases: int, params: MapParams, pairs: PairModel) -> np.void:
     """``MapRules`` without its tables. ``bases``: of the reference."""
     return filled(

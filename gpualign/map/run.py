@@ -13,32 +13,22 @@ from gpualign.engine.cuda import pinned_allocator
 from gpualign.engine.malloc_tuning import reuse_memory
 from gpualign.engine.run_context import RunContext
 from gpualign.index.minimizers import MinimizerIndex
-from gpualign.io.alignment_output import AlignmentLayout
 from gpualign.io.paths import ALIGNMENTS
 from gpualign.io.sizes import longest_read, symbols_in_files
 from gpualign.map import tuning
 from gpualign.map.device.target import resident_bytes
 from gpualign.map.index import index_for
-from gpualign.map.inputs import MapFiles, RecordOptions, Sample
+from gpualign.map.inputs import Sample
 from gpualign.map.library import find_library
 from gpualign.map.meth import warn_of_meth
 from gpualign.map.outputs import MapOutputs
-from gpualign.map.params import MapParams
 from gpualign.map.report_page import report_page, write_page
 from gpualign.map.stage import Mapping, load_index
 from gpualign.map.statistics import MAP_STEPS
 from gpualign.map.tuning import work_of
-from gpualign.params import RunOptions
 
 
-def run_map(
-    files: MapFiles,
-    params: MapParams,
-    options: RunOptions,
-    layout: AlignmentLayout | None = None,
-    records: RecordOptions | None = None,
-    command: str = "map",
-) -> None:
+def run_map(sample: Sample, command: str = "map") -> None:
     """Map reads or read pairs and write SAM, BAM, CRAM or PAF.
 
     Args:
@@ -47,13 +37,12 @@ def run_map(
     Raises:
         UsageError, InputError, DeviceError, GpualignError: as the classes say.
     """
-    records = records or RecordOptions()
-    sample = Sample(files, params, records, (layout or AlignmentLayout()).of(options.output), options)
+    files, params, options = sample.files, sample.params, sample.options
     outputs = (*files.written, *sample.layout.indexes(options.output))
     run = RunContext(command, options, (files.reference, *files.files), outputs, ALIGNMENTS)
-    warn_of_meth(params, records, run.warn)
+    warn_of_meth(params, sample.records, run.warn)
     report = run.report
-    bases, longest = symbols_in_files(*files.files), longest_read(files.read_files[0])
+    bases, longest = symbols_in_files(*files.files), longest_read(files.reads[0])
     work = work_of(bases, longest, params, sample.layout.record_form)
     with run.opening(work) as opening, ExitStack() as stack:
         lanes = sample.open_reads(stack, opening.remote)

@@ -19,7 +19,6 @@ from gpualign.engine.stage import Backend, Run, Stage
 from gpualign.errors import DeviceError, GpualignError, OutOfMemoryError, UsageError, counted
 from gpualign.index.minimizers import MinimizerIndex
 from gpualign.index.run import open_index
-from gpualign.io.alignment_output import AlignmentLayout
 from gpualign.io.bgzf import CPU_CODEC, BgzfCodec
 from gpualign.io.files import os_reason
 from gpualign.io.reads import Reads
@@ -42,6 +41,7 @@ from gpualign.map.stage import Mapped, Mapping, map_batch_on_device
 from gpualign.map.statistics import MAP_STEPS
 from gpualign.map.tuning import SLOTS, work_of
 from gpualign.params import RunOptions
+from gpualign.records.alignment_output import AlignmentLayout
 from gpualign.report import print_line
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.timeline import Span
@@ -204,7 +204,7 @@ def _jobs(
                     replace(
                         sheet.files,
                         reads=tuple(map(full, row.reads)),
-                        mates=tuple(map(full, row.mates)) or None,
+                        mates=tuple(map(full, row.mates)),
                         interleaved=sheet.files.interleaved and not row.mates,
                         save_index=None,
                         report_page=None,

@@ -6,11 +6,11 @@ import os
 from typing import Any
 
 from gpualign.errors import UsageError
-from gpualign.io.alignment_output import AlignmentLayout
 from gpualign.io.record_sorter import RECORD_ORDERS, RecordOrder
 from gpualign.markdup.params import Marking, RecordFiles
 from gpualign.markdup.run import run_markdup, run_sort
 from gpualign.params import RunOptions
+from gpualign.records.alignment_output import AlignmentLayout
 from gpualign.records.duplicates import DuplicateMarking
 
 Path = str | os.PathLike[str]
@@ -40,7 +40,7 @@ def sort(
     Args:
         order: "coordinate", "template", or by name: "natural", "lexicographic" or "picard".
         reference: FASTA of CRAM files.
-        layout: of :class:`gpualign.io.alignment_output.AlignmentLayout`: ``format``, ``write_index``,
+        layout: of :class:`gpualign.records.alignment_output.AlignmentLayout`: ``format``, ``write_index``,
             ``compression_level``, ``sort_memory``.
 
     Returns:

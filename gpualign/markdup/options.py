@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
-from gpualign.io.alignment_output import AlignmentLayout
 from gpualign.io.record_sorter import RecordOrder
 from gpualign.options import together
+from gpualign.records.alignment_output import AlignmentLayout
 from gpualign.records.options import take_layout_options
 
 FORMATS = ("sam", "bam", "cram")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any
@@ -11,7 +11,6 @@ from gpualign import _native
 from gpualign.engine.malloc_tuning import small_pages
 from gpualign.engine.run_context import RunContext
 from gpualign.errors import InputError, UsageError, counted
-from gpualign.io.alignment_output import AlignmentLayout, open_held
 from gpualign.io.bgzf import CPU_CODEC, BgzfCodec
 from gpualign.io.files import InputFile
 from gpualign.io.paths import ALIGNMENTS
@@ -22,6 +21,7 @@ from gpualign.markdup.record_header import record_header
 from gpualign.markdup.templates import Plan, chunk_bytes, peeked, prepared_batches, said_order
 from gpualign.markdup.tuning import LEVEL_OF_SORT, work_of
 from gpualign.params import RunOptions
+from gpualign.records.alignment_output import AlignmentLayout, HeldRecords, open_held
 from gpualign.records.observer import duplicates_summary, observing, warn_of_barcodes
 from gpualign.streaming.ordered import run_ordered
 from gpualign.streaming.timeline import StepNames
@@ -43,7 +43,6 @@ def run_sort(
     """
     layout = layout.of(options.output)
     run = RunContext("sort", options, (files.records, files.reference), layout.indexes(options.output), ALIGNMENTS)
-    count = 0
     with _damage_of(files.records), records_of(files, options) as source, opened(run, source) as codec:
         header = record_header(source.header, source.contigs, layout.order, command_line)
         if layout.compression_level is None and layout.format == "bam" and codec is CPU_CODEC:
@@ -54,17 +53,9 @@ def run_sort(
         def sort(chunk: RecordChunk) -> RecordBatch:
             return RecordBatch.of(chunk.records(), layout.order, templates="none", prefix=prefix, keep=True)
 
-        with (
-            open_held(options.output, layout, source.contigs, options.threads, None, codec) as out,
-            closing(run_ordered(chunks, sort, options.threads)) as batches,
-            run.progress("record") as progress,
-        ):
+        with open_held(options.output, layout, source.contigs, options.threads, None, codec) as out:
             out.write(layout.header(header, source.contigs))
-            for batch in batches:
-                out.add(batch)
-                count += batch.size
-                progress.update(batch.size)
-            run.report.stage("reading")
+            count = hold_all(out, run_ordered(chunks, sort, options.threads), run)
         run.report.stage("writing")
     return run.finish(counted(count, "record"), records=count)
 
@@ -101,24 +92,29 @@ def run_markdup(
         of_output = marking.duplicates, files.coverage, files.duplicate_metrics, command_line
         plan = Plan.of(source, marking, chunk_bytes(options, layout), run.warn)
         numbers = plan.numbers(marking)
-        count = 0
         with (
             opened(run, source) as codec,
             observing(*of_output, header, source.contigs, options.threads, numbers) as observer,
             open_held(options.output, layout, source.contigs, options.threads, observer, codec) as out,
-            closing(prepared_batches(source, plan, marking, observer, layout, options, codec)) as batches,
-            run.progress("record") as progress,
         ):
             out.write(layout.header(header, source.contigs))
-            for batch in batches:
-                out.add(batch)
-                count += batch.size
-                progress.update(batch.size)
-            run.report.stage("reading")
+            count = hold_all(out, prepared_batches(source, plan, marking, observer, layout, options, codec), run)
         run.report.stage("writing")
     warn_of_barcodes(observer.report, run.warn)
     run.report |= observer.report
     return run.finish(counted(count, "record") + duplicates_summary(observer.report), records=count)
+
+
+def hold_all(out: HeldRecords, batches: Generator[RecordBatch, None, None], run: RunContext) -> int:
+    """Hand all batches to the output, which writes them when it ends; returns the number of records."""
+    count = 0
+    with closing(batches), run.progress("record") as progress:
+        for batch in batches:
+            out.add(batch)
+            count += batch.size
+            progress.update(batch.size)
+    run.report.stage("reading")
+    return count
 
 
 @contextmanager

@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.errors import InputError
-from gpualign.io.alignment_output import AlignmentLayout
 from gpualign.io.bgzf import BgzfCodec
 from gpualign.io.paths import folder_next_to
 from gpualign.io.record_input import RecordChunk, RecordInput
 from gpualign.io.record_sorter import RecordBatch, Records, RecordSorter, TemplateNumbers, usual_memory
 from gpualign.markdup.params import Marking
 from gpualign.params import RunOptions
+from gpualign.records.alignment_output import AlignmentLayout
 from gpualign.records.observer import RecordObserver
 from gpualign.streaming.ordered import run_ordered
 from gpualign.streaming.timeline import STEPS

@@ -25,7 +25,7 @@ from gpualign.streaming.timeline import STEPS
 _PAUSE_MATCHES = 1 << 18
 
 
-class Columns(NamedTuple):
+class MemColumns(NamedTuple):
     """Matches, uint32 each, in order of start and reference position.
 
     Attributes:
@@ -38,8 +38,8 @@ class Columns(NamedTuple):
     references: NDArray[np.uint32]
     lengths: NDArray[np.uint32]
 
-    def part(self, begin: int, end: int) -> Columns:
-        return Columns(self.starts[begin:end], self.references[begin:end], self.lengths[begin:end])
+    def part(self, begin: int, end: int) -> MemColumns:
+        return MemColumns(self.starts[begin:end], self.references[begin:end], self.lengths[begin:end])
 
 
 class Dots(NamedTuple):
@@ -72,19 +72,19 @@ class Printed(NamedTuple):
     dots: Dots | None
 
 
-def join_columns(parts: list[Columns]) -> Columns:
+def join_columns(parts: list[MemColumns]) -> MemColumns:
     """Parts one after the other."""
     if not parts:
-        return Columns(*(np.empty(0, np.uint32) for _ in range(3)))
-    return Columns(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+        return MemColumns(*(np.empty(0, np.uint32) for _ in range(3)))
+    return MemColumns(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
-def sort_columns(columns: Columns) -> None:
+def sort_columns(columns: MemColumns) -> None:
     """Sort matches in place."""
     _native.sort_mems(columns, np.array([0, len(columns.starts)], np.int64))
 
 
-def sort_tiles(columns: Columns, offsets: NDArray[np.int64], threads: int) -> None:
+def sort_tiles(columns: MemColumns, offsets: NDArray[np.int64], threads: int) -> None:
     """Sort the matches of each tile in place, on ``threads`` threads; tile i begins at ``offsets[i]``."""
     shares = np.linspace(0, offsets[-1], 4 * threads + 1)
     edges = np.unique(np.searchsorted(offsets, shares)).tolist()
@@ -127,7 +127,7 @@ class Matches(NamedTuple):
     piece: Piece
     reached: int
     printed: Printed | None = None
-    columns: Columns | None = None
+    columns: MemColumns | None = None
 
 
 class Search:
@@ -190,10 +190,10 @@ class Search:
             maximum=maximum,
             limit=limit,
         )
-        return Matches(piece, reached, columns=Columns(*columns))
+        return Matches(piece, reached, columns=MemColumns(*columns))
 
     @STEPS.at("format")
-    def report(self, piece: Piece, columns: Columns) -> Printed:
+    def report(self, piece: Piece, columns: MemColumns) -> Printed:
         """The text of the matches that start in a piece."""
         source = piece.source
         names, style = (source.names, source.name_offsets), self.style.tobytes()
@@ -205,7 +205,7 @@ class Search:
         return Printed(text, headers, Dots(before + left, columns.references, columns.lengths, reverse))
 
     def located(
-        self, source: QueryText, columns: Columns
+        self, source: QueryText, columns: MemColumns
     ) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.int64]]:
         """(n,): the record of each match, whether its reverse strand matches, and the left end on the forward one."""
         strands = self.blocks_a_record
@@ -231,7 +231,7 @@ class Search:
             matches = search(matches.piece.rest(matches.reached))
             yield matches
 
-    def reduced(self, piece: Piece, columns: Columns, maximum: int, unique: bool) -> Columns:
+    def reduced(self, piece: Piece, columns: MemColumns, maximum: int, unique: bool) -> MemColumns:
         """All matches that start in a piece but those whose string occurs more often than ``maximum`` in the reference
         (0: none); ``unique``: only those that are unique in the query, whose matches these are.
         """
@@ -239,9 +239,9 @@ class Search:
             columns = self.keep_rare(piece, columns, maximum)
         return self.keep_unique(piece.source, columns) if unique else columns
 
-    def keep_rare(self, piece: Piece, columns: Columns, maximum: int) -> Columns:
+    def keep_rare(self, piece: Piece, columns: MemColumns, maximum: int) -> MemColumns:
         """Filter all matches that start in a piece by the number of occurrences of their string."""
-        return Columns(
+        return MemColumns(
             *_native.keep_rare(
                 self.native,
                 piece.source.text,
@@ -252,6 +252,6 @@ class Search:
             )
         )
 
-    def keep_unique(self, source: QueryText, columns: Columns, threads: int = 1) -> Columns:
+    def keep_unique(self, source: QueryText, columns: MemColumns, threads: int = 1) -> MemColumns:
         """Filter matches that are unique in the reference to those that are unique in their strand of their record."""
-        return Columns(*_native.keep_unique(source.text, columns, threads=threads))
+        return MemColumns(*_native.keep_unique(source.text, columns, threads=threads))

@@ -20,8 +20,8 @@ from gpualign.engine.gpu.device import Device
 from gpualign.engine.gpu.device_arrays import DeviceArrays
 from gpualign.index.minimizers import MinimizerIndex
 from gpualign.mems.cpu import (
-    Columns,
     Matches,
+    MemColumns,
     Piece,
     Printed,
     Search,
@@ -196,26 +196,11 @@ class MemsKernel:
             pointers = [np.uint64(address) for address in resident.addresses]
         else:
             pointers = [slot.upload(f"page array {i}", array) for i, array in enumerate(arrays)]
-        offsets, entries, words, near_break, segment_starts, segment_ends = pointers
-        return _PageArrays(
-            page,
-            (
-                offsets,
-                entries,
-                np.int32(page.index.bucket_bits),
-                words,
-                near_break,
-                segment_starts,
-                segment_ends,
-                np.uint32(len(native.segment_starts)),
-                np.uint32(page.index.reference.bases),
-                np.uint32(page.own_begin),
-                np.uint32(page.own_end),
-                np.int32(page.index.params.k),
-                np.int32(page.index.params.w),
-                np.uint32(self.search.params.min_length),
-            ),
-        )
+        offsets, entries, *others = pointers
+        numbers = np.uint32(len(native.segment_starts)), np.uint32(page.index.reference.bases)
+        own, params = (np.uint32(page.own_begin), np.uint32(page.own_end)), page.index.params
+        rules = np.int32(params.k), np.int32(params.w), np.uint32(self.search.params.min_length)
+        return _PageArrays(page, (offsets, entries, np.int32(page.index.bucket_bits), *others, *numbers, *own, *rules))
 
     # -- the kernels
 
@@ -266,7 +251,7 @@ class MemsKernel:
         by_memory = self.device.budget // _SLICE_SHARE // (FOUND_BYTES + 2 * _FILLED_BYTES)
         return int(min(self.search.slice_matches, by_memory, 4096 + 64 * (item.stop - item.start)))
 
-    def _fetch(self, slot: Slot, item: Piece, arrays: _PageArrays) -> tuple[Columns, int]:
+    def _fetch(self, slot: Slot, item: Piece, arrays: _PageArrays) -> tuple[MemColumns, int]:
         """The matches of a page whose kernels have ended, and up to which start they are complete."""
         left_over = slot.pinned("left over", 1, LEFT_OVER_HEAD)[0]
         total = int(left_over["total"])
@@ -276,14 +261,14 @@ class MemsKernel:
             return self._fill_all(slot, item, arrays, int(left_over["part_count"]))
         return self._download(slot, total), item.stop
 
-    def _download(self, slot: Slot, count: int, name: str = "ordered") -> Columns:
+    def _download(self, slot: Slot, count: int, name: str = "ordered") -> MemColumns:
         """The matches in order, in pinned memory that the slot no longer uses. Waits for the device."""
-        columns = slot.download(name, (len(Columns._fields), count), np.uint32)
+        columns = slot.download(name, (len(MemColumns._fields), count), np.uint32)
         slot.finish()
         slot.detach_pinned(name)
-        return Columns(*columns)
+        return MemColumns(*columns)
 
-    def _fill_all(self, slot: Slot, item: Piece, arrays: _PageArrays, part_count: int) -> tuple[Columns, int]:
+    def _fill_all(self, slot: Slot, item: Piece, arrays: _PageArrays, part_count: int) -> tuple[MemColumns, int]:
         """Fetch more matches than there was space for: search again, a part of the tiles at a time."""
         first, last = self._tiles(item)
         offsets = slot.download("offsets", last - first + 1, np.uint64)
@@ -293,7 +278,7 @@ class MemsKernel:
         if keep < tiles:  # too many to hold: whole tiles, the rest is left to the caller
             complete_to = max(item.start, min(item.stop, (first + keep) * self.shape.tile))
         total = int(offsets[keep])
-        columns = join_columns([]) if total == 0 else Columns(*(np.empty(total, np.uint32) for _ in range(3)))
+        columns = MemColumns(*(np.empty(total, np.uint32) for _ in range(3)))
         by_memory = self.device.budget // _SLICE_SHARE // (2 * _FILLED_BYTES)
         maximum = max(1, min(total, self.search.slice_matches, by_memory))
         parts = (tiles, tiles + min(part_count, _MAX_PARTS))
@@ -348,7 +333,7 @@ class MemsKernel:
             *(slot.device_array(name, _FILLED_BYTES * (span[1] - span[0])) for name in ("filled", "ordered")),
         )
 
-    def _result(self, item: Piece, columns: Columns, complete_to: int) -> Matches:
+    def _result(self, item: Piece, columns: MemColumns, complete_to: int) -> Matches:
         """Without the starts of neighbouring pieces that share a tile."""
         # in the columns' own type: NumPy would convert all of them to the common type
         bounds = np.array([item.start, complete_to], columns.starts.dtype)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from gpualign.engine.cuda import pinned_allocator
 from gpualign.engine.stage import Backend, Stage
 from gpualign.errors import check_count
-from gpualign.mems.cpu import Columns, Matches, Piece, Printed, Search, join_columns
+from gpualign.mems.cpu import Matches, MemColumns, Piece, Printed, Search, join_columns
 from gpualign.mems.device_unique import kernel_for
 from gpualign.mems.dotplot import DotPlot
 from gpualign.mems.queries import Batch, BatchSize, QueryText, bases_of
@@ -95,7 +95,7 @@ class Job(NamedTuple):
     """Matches that are reduced, then printed (:class:`Search`); and the records and bases before their batch."""
 
     piece: Piece
-    columns: Columns
+    columns: MemColumns
     maximum: int
     unique: bool
     records_before: int
@@ -155,14 +155,14 @@ class Run:
         return self.search.report(job.piece, job.columns)
 
     def _jobs(self, batches: Iterable[Batch]) -> Iterator[Job | tuple[Printed, int]]:
-        held: list[Columns] = []
+        held: list[MemColumns] = []
         for piece, size, parts in self._results(batches):
             found = 0
             for part in parts:
                 if isinstance(part, Printed):
                     found += len(part.text) // _LINE_BYTES
                     yield part, self.counts.bases
-                elif isinstance(part, Columns):
+                elif isinstance(part, MemColumns):
                     found += len(part.starts)
                     held.append(part)
                 else:
@@ -176,7 +176,7 @@ class Run:
 
     def _results(
         self, batches: Iterable[Batch]
-    ) -> Iterator[tuple[Piece | None, BatchSize, Iterable[Printed | Columns | Job]]]:
+    ) -> Iterator[tuple[Piece | None, BatchSize, Iterable[Printed | MemColumns | Job]]]:
         """Piece, or None for a batch; the size of its batch; what was found in it."""
         search = self.search
         if not self._cluster:
@@ -227,7 +227,7 @@ class Run:
         """On the CPU; columns as devices give them, or already those that are rare enough."""
         return self.search.find(piece, 0 if self.backend.on_gpu else self.search.max_occurrences)
 
-    def _parts(self, matches: Matches) -> Iterator[Printed | Columns | Job]:
+    def _parts(self, matches: Matches) -> Iterator[Printed | MemColumns | Job]:
         """The matches found in a piece; if the search paused, it continues on the CPU."""
         start = matches.piece.start
         for some in self.search.all_of(matches, self._find):
@@ -244,7 +244,7 @@ class Run:
             else:
                 yield some.columns
 
-    def _unique_in_query(self, source: QueryText, columns: Columns) -> Iterator[Job]:
+    def _unique_in_query(self, source: QueryText, columns: MemColumns) -> Iterator[Job]:
         """A batch's matches, which are reduced to the unique ones as they are printed; of a record that is a batch by
         itself that is done before, by all threads.
         """
@@ -253,7 +253,7 @@ class Run:
             return iter([self._job(whole, columns, unique=True)])
         return self._cut(whole, self.search.keep_unique(source, columns, self.search.threads), 0)
 
-    def _cut(self, piece: Piece, columns: Columns, maximum: int) -> Iterator[Job]:
+    def _cut(self, piece: Piece, columns: MemColumns, maximum: int) -> Iterator[Job]:
         """A piece's matches so that all threads have some to print."""
         begin, start = 0, piece.start
         for end, stop in _cuts(columns.starts):
@@ -262,7 +262,7 @@ class Run:
         if start < piece.stop:
             yield self._job(piece.rest(start), columns.part(0, 0), maximum)
 
-    def _job(self, piece: Piece, columns: Columns, maximum: int = 0, unique: bool = False) -> Job:
+    def _job(self, piece: Piece, columns: MemColumns, maximum: int = 0, unique: bool = False) -> Job:
         return Job(piece, columns, maximum, unique, self.counts.records, self.counts.bases)
 
 

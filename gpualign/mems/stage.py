@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from gpualign.engine.stage import Run, Stage
 from gpualign.io.fastx import Chunk
-from gpualign.mems.cpu import Columns, Matches, Piece, Printed, Search, join_columns
+from gpualign.mems.cpu import Matches, MemColumns, Piece, Printed, Search, join_columns
 from gpualign.mems.device_unique import kernel_for
 from gpualign.mems.queries import BatchSize
 from gpualign.sequences.batch import SequenceBatch
@@ -25,7 +25,7 @@ class Found(NamedTuple):
         size: of the item's batch.
     """
 
-    part: Printed | Columns
+    part: Printed | MemColumns
     size: BatchSize
 
 

@@ -18,7 +18,7 @@ from gpualign.streaming.timeline import STEPS
 
 
 class RecordObserver:
-    """Finds duplicates and counts coverage (see :class:`Observer`). Use :func:`observing`.
+    """Finds duplicates among held records, and counts their coverage. Use :func:`observing`.
 
     Args:
         counters: of depths and cytosines, by their names in the report.
@@ -46,10 +46,12 @@ class RecordObserver:
         self.report: dict[str, Any] = {}
 
     def add(self, batch: RecordBatch) -> None:
+        """Take the next batch, in input order."""
         if self._duplicates is not None:
             self._duplicates.add(batch.marking)
 
     def marks(self) -> Marks | None:
+        """The marks of all templates, once all batches have been added."""
         if self._duplicates is None:
             return None
         with STEPS.at("mark"):
@@ -57,9 +59,11 @@ class RecordObserver:
 
     @STEPS.at("merge")
     def measure(self, records: Records) -> Any:
+        """Measure records as they are written, for :meth:`count`; from any thread."""
         return [counter.measure(records) for counter in self._counters.values()]
 
     def count(self, measured: Any) -> None:
+        """Count the next measured records, in output order."""
         for counter, of_records in zip(self._counters.values(), measured, strict=True):
             counter.add(of_records)
 

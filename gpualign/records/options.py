@@ -90,6 +90,7 @@ marking_options = together(
     click.option(
         "--barcode-tag",
         metavar="TAG[,TAG]",
+        callback=lambda context, option, tags: None if tags is None else tuple(tags.split(",")),
         help="Only reads with the same text in this tag, such as RX, are duplicates.",
     ),
     click.option(
@@ -136,6 +137,7 @@ marking_options = together(
         type=click.Choice(("best", "first")),
         default="best",
         show_default=True,
+        callback=lambda context, option, kept: kept == "first",
         help="Which of the duplicates to keep: the one with the largest sum of base qualities, or the first.",
     ),
     click.option(
@@ -156,18 +158,18 @@ mark_option = click.option(
     is_flag=True,
     help="Flag duplicates (0x400): all copies of a template but the best. DT:Z:SQ marks optical ones, DT:Z:LB others.",
 )
-#: -> what it is if it is not given
+#: options that only marking has -> fields of :class:`DuplicateMarking`
 _ONLY_MARKING = {
-    "optical_distance": None,
-    "barcode_tag": None,
-    "barcode_name": False,
-    "use_read_groups": False,
-    "by_strand": False,
-    "umi_distance": None,
-    "duplex": False,
-    "group": False,
-    "duplicate_count": False,
-    "keep": "best",
+    "optical_distance": "optical_distance",
+    "barcode_tag": "barcode_tags",
+    "barcode_name": "barcode_in_name",
+    "use_read_groups": "by_read_group",
+    "by_strand": "by_strand",
+    "umi_distance": "umi_distance",
+    "duplex": "duplex",
+    "group": "group",
+    "duplicate_count": "count",
+    "keep": "keep_first",
 }
 
 
@@ -182,24 +184,11 @@ def take_marking(values: dict[str, Any], mark: bool, tag_kind: bool = True) -> D
         None: nothing is marked.
     """
     remove = values.pop("remove_duplicates")
-    given = {name: values.pop(name) for name in _ONLY_MARKING}
+    all_values = {name: values.pop(name) for name in _ONLY_MARKING}
+    given = {name: value for name, value in all_values.items() if value is not None and value is not False}
     if mark or remove:
-        tags = given["barcode_tag"]
-        numbers = {name: given[name] for name in ("optical_distance", "umi_distance") if given[name] is not None}
-        return DuplicateMarking(
-            remove=remove,
-            barcode_tags=() if tags is None else tuple(tags.split(",")),
-            barcode_in_name=given["barcode_name"],
-            by_read_group=given["use_read_groups"],
-            by_strand=given["by_strand"],
-            duplex=given["duplex"],
-            group=given["group"],
-            count=given["duplicate_count"],
-            keep_first=given["keep"] == "first",
-            tag_kind=tag_kind,
-            **numbers,
-        )
-    used = [name for name, default in _ONLY_MARKING.items() if given[name] != default]
-    for name in (*used, *(["duplicate_metrics"] if values["duplicate_metrics"] is not None else [])):
+        fields = {_ONLY_MARKING[name]: value for name, value in given.items()}
+        return DuplicateMarking(remove=remove, tag_kind=tag_kind, **fields)
+    for name in (*given, *(["duplicate_metrics"] if values["duplicate_metrics"] is not None else [])):
         raise click.UsageError(f"--{name.replace('_', '-')} needs --mark-duplicates or --remove-duplicates")
     return None

@@ -148,13 +148,13 @@ def _tables(
     with proteins_want('alphabet="protein"'):
         made = make_patterns(_named(patterns, params), params, size, path)
         first = 0
-        yield _table(params, SearchHits.none(), TextColumn.of([]), 0)
+        yield _table(params, SearchHits.none(), 0)
         with open_backend(options, "search", Work.of(KERNELS, size)) as backend:
             done = Progress(options, "symbols", call=progress)
             items = _items(params, made, targets, options.threads)
             for found in whole_or_part(params, made, "table", run_batches(params, made, backend, items)):
                 if len(found.hits):
-                    yield _table(params, found.hits, TextColumn(found.matched, found.matched_offsets), first)
+                    yield _table(params, found.hits, first)
                 first += len(found) if found.part is None else int(found.part.last)
                 done.update(found.symbols)
 
@@ -180,7 +180,7 @@ def _items(params: SearchParams, patterns: Patterns, targets: Sequences, threads
     return parts_in_memory(batches, max(_BATCH, 4 * patterns.context), patterns.context)
 
 
-def _table(params: SearchParams, hits: SearchHits, matched: TextColumn, first: int) -> Table[Row]:
+def _table(params: SearchParams, hits: SearchHits, first: int) -> Table[Row]:
     columns: dict[str, Column] = {
         "pattern": hits.pattern,
         "target": hits.target.astype(np.int64) + first,
@@ -192,7 +192,8 @@ def _table(params: SearchParams, hits: SearchHits, matched: TextColumn, first: i
     if params.ends == "free":
         columns |= {"pattern_start": hits.pattern_start, "pattern_end": hits.pattern_end}
     if params.path:
-        columns |= {"cigar": _cigars(hits.operations, hits.operation_offsets), "matched": matched}
+        columns["cigar"] = _cigars(hits.operations, hits.operation_offsets)
+        columns["matched"] = TextColumn(hits.matched, hits.matched_offsets)
     return Table(columns)
 
 

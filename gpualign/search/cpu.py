@@ -143,6 +143,8 @@ class SearchHits(Columns):
         distance: int32 (n,), errors.
         operations: uint32, CIGARs in BAM's form in the pattern's direction, joined.
         operation_offsets: int64 (n + 1,).
+        matched: uint8, text of the hits in the pattern's direction, joined; empty unless it is asked for.
+        matched_offsets: int64 (n + 1,).
     """
 
     pattern: NDArray[np.int32]
@@ -155,12 +157,15 @@ class SearchHits(Columns):
     distance: NDArray[np.int32]
     operations: NDArray[np.uint32]
     operation_offsets: NDArray[np.int64]
+    matched: NDArray[np.uint8]
+    matched_offsets: NDArray[np.int64]
 
     @classmethod
     def none(cls) -> SearchHits:
         """No hits."""
         kinds = ("i4", "u1", "i4", "i8", "i8", "i4", "i4", "i4", "u4")
-        return cls(*(*(np.zeros(0, kind) for kind in kinds), np.zeros(1, np.int64)))
+        text, offsets = np.zeros(0, np.uint8), np.zeros(1, np.int64)
+        return cls(*(*(np.zeros(0, kind) for kind in kinds), offsets, text, offsets))
 
 
 @STEPS.at("compute")
@@ -181,4 +186,4 @@ def search_on_cpu(patterns: Patterns, text: TargetText, events: NDArray[np.uint6
     except OverflowError:
         hint = "allow fewer errors, or make --batch-size smaller"
         raise OutOfMemoryError(f"a batch of targets has more than {_MOST_HITS:,} hits ({hint})") from None
-    return SearchHits(*found)
+    return SearchHits(*found, np.zeros(0, np.uint8), np.zeros(len(found[0]) + 1, np.int64))

@@ -56,7 +56,7 @@ class Writer:
         columns.append(integers(hits.distance))
         if self._params.path:
             columns.append(cigars(hits.operations, hits.operation_offsets))
-            columns.append(texts(found.matched, found.matched_offsets, np.arange(len(hits))))
+            columns.append(texts(hits.matched, hits.matched_offsets, np.arange(len(hits))))
         return columns
 
     def _bed(self, found: Found, hits: SearchHits, target: Column) -> list[Column]:

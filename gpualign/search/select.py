@@ -12,7 +12,7 @@ from gpualign.search.params import SearchParams
 from gpualign.search.targets import RecordPart, Targets
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.matrices import COMPLEMENT
-from gpualign.sequences.offsets import join_offsets, offsets_of, positions_of
+from gpualign.sequences.offsets import offsets_of, positions_of
 
 _COMPLEMENTS = np.frombuffer(COMPLEMENT, np.uint8)
 
@@ -24,7 +24,6 @@ class Found:
     Attributes:
         names, name_offsets, lengths: of the targets, as :class:`Targets` has them.
         hits: with numbers of targets in the batch and positions in them.
-        matched, matched_offsets: text of each hit in the pattern's direction; without ``path`` empty.
         symbols: searched.
         part: None for whole targets.
         records: the targets themselves, where they are to be written.
@@ -34,8 +33,6 @@ class Found:
     name_offsets: NDArray[np.int64]
     lengths: NDArray[np.int64]
     hits: SearchHits
-    matched: NDArray[np.uint8]
-    matched_offsets: NDArray[np.int64]
     symbols: int
     part: RecordPart | None = None
     records: SequenceBatch | None = None
@@ -45,11 +42,7 @@ class Found:
 
     def only(self, chosen: NDArray[np.int64]) -> Found:
         """With these hits."""
-        matched, offsets = self.matched, self.matched_offsets
-        if len(offsets) > 1:
-            lengths = np.diff(offsets)[chosen]
-            matched, offsets = matched[positions_of(offsets[chosen], lengths)], offsets_of(lengths)
-        return replace(self, hits=self.hits.take(chosen), matched=matched, matched_offsets=offsets)
+        return replace(self, hits=self.hits.take(chosen))
 
 
 def found_in(params: SearchParams, all_patterns: bool, patterns: Patterns, targets: Targets, hits: SearchHits) -> Found:
@@ -58,16 +51,14 @@ def found_in(params: SearchParams, all_patterns: bool, patterns: Patterns, targe
     Args:
         all_patterns: no other patterns are looked for in the batch.
     """
-    matched, matched_offsets = np.zeros(0, np.uint8), np.zeros(1, np.int64)
     if params.path and len(hits):
-        matched, matched_offsets = _matched(targets, hits)
+        matched, offsets = _matched(targets, hits)
+        hits = replace(hits, matched=matched, matched_offsets=offsets)
     origin = targets.origin[hits.target]
     moved = replace(hits, target=targets.target[hits.target], start=hits.start + origin, end=hits.end + origin)
     part = None if targets.part is None else replace(targets.part, text=())
-    found = Found(
-        targets.names, targets.name_offsets, targets.lengths, moved, matched, matched_offsets, targets.symbols, part,
-        targets.records,
-    )  # fmt: skip
+    named = targets.names, targets.name_offsets, targets.lengths
+    found = Found(*named, moved, targets.symbols, part, targets.records)
     if params.within is not None and part is not None:
         near = (moved.end <= params.within) | (moved.start >= part.length - params.within)
         found = found.only(np.flatnonzero(near))
@@ -132,9 +123,4 @@ def joined_groups(found: list[Found], groups: list[Patterns]) -> Found:
 
 
 def _joined(parts: list[Found]) -> Found:
-    return replace(
-        parts[-1],
-        hits=SearchHits.join([part.hits for part in parts]),
-        matched=np.concatenate([part.matched for part in parts]),
-        matched_offsets=join_offsets([part.matched_offsets for part in parts]),
-    )
+    return replace(parts[-1], hits=SearchHits.join([part.hits for part in parts]))

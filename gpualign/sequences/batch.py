@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign.sequences.offsets import join_offsets, offsets_of
+from gpualign.sequences.columns import Arrays
+from gpualign.sequences.offsets import offsets_of
 from gpualign.tables.column import TextColumn
 from gpualign.tables.row import Row
 from gpualign.tables.table import Column, Table
@@ -18,7 +19,7 @@ from gpualign.tables.tabular import Tabular
 
 
 @dataclass(frozen=True)
-class SequenceBatch(Tabular):
+class SequenceBatch(Arrays, Tabular):
     """``n`` sequences in input order, structure of arrays.
 
     Attributes:
@@ -53,16 +54,7 @@ class SequenceBatch(Tabular):
     @property
     def native(self) -> tuple[NDArray[Any] | None, ...]:
         """The arrays as native functions take them: all fields but the flags."""
-        return (
-            self.names,
-            self.name_offsets,
-            self.bases,
-            self.base_offsets,
-            self.qualities,
-            self.comments,
-            self.comment_offsets,
-            self.mates,
-        )
+        return super().native[:-1]
 
     @property
     def lengths(self) -> NDArray[np.int64]:
@@ -136,25 +128,4 @@ def join_bytes(parts: list[bytes]) -> tuple[NDArray[np.uint8], NDArray[np.int64]
 
 def join_batches(batches: Sequence[SequenceBatch]) -> SequenceBatch:
     """One batch of all sequences in order; the batches carry the same fields. Empty for no batches."""
-    if not batches:
-        return SequenceBatch.from_records([])
-
-    def texts(name: str) -> Any:
-        parts = [getattr(batch, name) for batch in batches]
-        return None if parts[0] is None else np.concatenate(parts)
-
-    def offsets(name: str) -> Any:
-        parts = [getattr(batch, name) for batch in batches]
-        return None if parts[0] is None else join_offsets(parts)
-
-    return SequenceBatch(
-        texts("names"),
-        offsets("name_offsets"),
-        texts("bases"),
-        offsets("base_offsets"),
-        texts("qualities"),
-        texts("comments"),
-        offsets("comment_offsets"),
-        texts("mates"),
-        texts("flags"),
-    )
+    return SequenceBatch.join(batches) if batches else SequenceBatch.from_records([])

@@ -11,46 +11,52 @@ from numpy.typing import NDArray
 
 from gpualign.sequences.offsets import join_offsets, offsets_of, positions_of
 
-Self = TypeVar("Self", bound="Columns")
+Self = TypeVar("Self", bound="Arrays")
 
 
-class Columns:
-    """Base of a dataclass of arrays with one entry an item, or None. If the last field is ``NAME_offsets``, the one
-    before it is flat: the parts of all items.
+class Arrays:
+    """Base of a dataclass of arrays, or None, with the items of a batch one after the other. An array ``NAME_offsets``
+    says where each begins in a flat one.
     """
 
-    def __len__(self) -> int:
-        return len(self.columns[0])
-
     @property
-    def columns(self) -> tuple[Any, ...]:
+    def native(self) -> tuple[Any, ...]:
         """All fields, in the order in which native functions take them."""
         return tuple(getattr(self, name) for name in self._names())
-
-    def take(self: Self, chosen: NDArray[np.int64] | NDArray[np.bool_] | slice) -> Self:
-        """The items with these numbers, or where it is True."""
-        columns = list(self.columns)
-        flat = [columns.pop(), columns.pop()][::-1] if self._has_offsets() else []
-        columns = [None if column is None else column[chosen] for column in columns]
-        if flat and flat[0] is not None:
-            values, offsets = flat
-            lengths = np.diff(offsets)[chosen]
-            flat = [values[positions_of(offsets[:-1][chosen], lengths)], offsets_of(lengths)]
-        return type(self)(*columns, *flat)
 
     @classmethod
     def join(cls: type[Self], parts: Iterable[Self]) -> Self:
         """All of at least one, one after the other."""
-        joins: list[Any] = [np.concatenate] * len(cls._names())
-        if cls._has_offsets():
-            joins[-1] = join_offsets
-        each = zip(joins, *(part.columns for part in parts), strict=True)
-        return cls(*(None if any(array is None for array in arrays) else join(arrays) for join, *arrays in each))
+        parts, joined = list(parts), list[Any]()
+        for name in cls._names():
+            arrays = [getattr(part, name) for part in parts]
+            join: Any = join_offsets if name.endswith("_offsets") else np.concatenate
+            joined.append(None if any(array is None for array in arrays) else join(arrays))
+        return cls(*joined)
 
     @classmethod
     def _names(cls) -> list[str]:
         return [field.name for field in fields(cls)]  # type: ignore[arg-type]
 
-    @classmethod
-    def _has_offsets(cls) -> bool:
-        return cls._names()[-1].endswith("_offsets")
+
+class Columns(Arrays):
+    """Arrays with one entry an item. The field before ``NAME_offsets`` is flat: it holds the parts of all items."""
+
+    def __len__(self) -> int:
+        return len(self.native[0])
+
+    def take(self: Self, chosen: NDArray[np.int64] | NDArray[np.bool_] | slice) -> Self:
+        """The items with these numbers, or where it is True."""
+        taken: list[Any] = []
+        names = self._names()
+        for name, following in zip(names, [*names[1:], ""], strict=True):
+            column = getattr(self, name)
+            if column is None or following.endswith("_offsets"):
+                taken.append(column)  # a flat one is taken with its offsets
+            elif name.endswith("_offsets"):
+                lengths = np.diff(column)[chosen]
+                taken[-1] = taken[-1][positions_of(column[:-1][chosen], lengths)]
+                taken.append(offsets_of(lengths))
+            else:
+                taken.append(column[chosen])
+        return type(self)(*taken)

@@ -58,7 +58,8 @@ def _write_damaged(good: bytes, folder: Path, kind: str) -> None:
 
 
 def _index(reference: Path, path: Path) -> bytes:
-    from gpualign.index.run import IndexCommandParams, run_index
+    from gpualign.index.run import run_index
+    from gpualign.params import RunOptions
 
-    run_index(IndexCommandParams(str(reference), str(path), 11, 1), 1, quiet=True)
+    run_index(str(reference), str(path), RunOptions(threads=1, quiet=True), 11, 1)
     return path.read_bytes()

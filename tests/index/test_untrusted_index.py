@@ -141,18 +141,20 @@ def damaged(data: bytes, rng: random.Random) -> bytes:
 
 def use(path: str) -> bool:
     """Load an index and use it in both of its commands; whether it was taken."""
-    from gpualign.map.inputs import MapFiles
+    from gpualign.map.inputs import MapFiles, RecordOptions, Sample
     from gpualign.map.params import MapParams
     from gpualign.map.run import run_map
     from gpualign.mems.params import MemsParams
     from gpualign.mems.run import run_mems
     from gpualign.params import RunOptions
+    from gpualign.records.alignment_output import AlignmentLayout
 
     folder = os.path.dirname(path)
     options = RunOptions(output=f"{folder}/output", threads=1, device="cpu", quiet=True)
     with contextlib.suppress(UsageError):  # an index for longer matches
         run_mems(path, (f"{folder}/reads.fq",), MemsParams(min_length=20, kind="maxmatch"), options)
-    run_map(MapFiles(path, f"{folder}/reads.fq"), MapParams(), options)
+    files = MapFiles(path, (f"{folder}/reads.fq",))
+    run_map(Sample(files, MapParams(), RecordOptions(), AlignmentLayout("sam"), options))
     return True
 
 
@@ -173,13 +175,14 @@ def main(folder: str, seed: int, count: int) -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    from gpualign.index.run import IndexCommandParams, run_index
+    from gpualign.index.run import run_index
+    from gpualign.params import RunOptions
 
     good_input.write_good_inputs(tmp_path)
     (tmp_path / "runs.fa").write_bytes(
         b">a\nACGTNNNNNRYACGTTGCAACGGTAC\n>b\n" + good_input.CONTIGS[0][1].encode() + b"NNNN\n"
     )
-    run_index(IndexCommandParams(str(tmp_path / "runs.fa"), str(tmp_path / "runs.gpi"), 15, 5), 1, quiet=True)
+    run_index(str(tmp_path / "runs.fa"), str(tmp_path / "runs.gpi"), RunOptions(threads=1, quiet=True), 15, 5)
     return tmp_path
 
 

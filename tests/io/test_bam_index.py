@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import random
 from collections.abc import Callable, Sequence
 from itertools import chain
@@ -103,6 +105,22 @@ def test_a_new_index_replaces_those_of_another_kind(
     assert code == 0, error
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["in", output, written, "y.bam.csi"])
     assert pysam.samtools.idxstats(str(tmp_path / output)).count("\n") > 1
+
+
+def test_an_index_of_samtools_that_cannot_be_read(
+    cli: Callable[..., tuple[int, bytes, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path) -> bytes:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
+    (tmp_path / "in").mkdir()
+    good_input.write_good_inputs(tmp_path / "in")
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    reference, reads = tmp_path / "in" / "ref.fa", tmp_path / "in" / "reads.fq"
+    code, _, error = cli("map", reference, reads, "--sort", "--write-index", "-o", tmp_path / "x.cram")
+    assert code == 1
+    assert "cannot read samtools' index in " in error
+    assert [path.name for path in tmp_path.iterdir()] == ["in"]
 
 
 def test_a_former_index_that_cannot_be_removed(cli: Callable[..., tuple[int, bytes, str]], tmp_path: Path) -> None:

@@ -20,11 +20,12 @@ from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.fastq_batch import TextMapBatch
 from gpualign.map.device.kernel import MapKernel
 from gpualign.map.device.text import TextBatch, TextKernel
-from gpualign.map.inputs import MapFiles
+from gpualign.map.inputs import MapFiles, RecordOptions, Sample
 from gpualign.map.outputs import MapOutputs
 from gpualign.map.params import MapParams
 from gpualign.map.run import run_map
 from gpualign.params import RunOptions
+from gpualign.records.alignment_output import AlignmentLayout
 from tests.helpers.fake_cuda import ALLOCATIONS, COPIES, FakeDriver, FaultyDriver
 from tests.helpers.paths import GENOMES
 from tests.helpers.sam import without_program
@@ -297,12 +298,13 @@ def test_an_output_that_breaks_off(use, some_reads: Path, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(MapOutputs, "write", refuse)
     before = threading.active_count()
+    files, options = (
+        MapFiles(str(GENOMES), (str(some_reads),)),
+        RunOptions(device="cuda", batch_size=1 << 13, threads=3),
+    )
+    sample = Sample(files, MapParams(), RecordOptions(), AlignmentLayout("sam"), options)
     with pytest.raises(BrokenPipeError):
-        run_map(
-            MapFiles(str(GENOMES), str(some_reads)),
-            MapParams(),
-            RunOptions(device="cuda", batch_size=1 << 13, threads=3, quiet=True),
-        )
+        run_map(sample)
     assert driver.contexts == []
     assert threading.active_count() == before
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from gpualign.io.alignment_output import AlignmentLayout
 from gpualign.map.inputs import MapFiles, RecordOptions, Sample
 from gpualign.map.params import MapParams
 from gpualign.params import RunOptions
+from gpualign.records.alignment_output import AlignmentLayout
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_threads_of_a_file(
     for path in paths:
         path.write_bytes(gzip.compress(b"@a\nACGT\n+\nFFFF\n"))
     (tmp_path / "ref.fa").write_text(">a\nACGT\n")
-    files = MapFiles(str(tmp_path / "ref.fa"), str(paths[0]), str(paths[1]) if paired else None)
+    files = MapFiles(str(tmp_path / "ref.fa"), (str(paths[0]),), tuple(map(str, paths[1:])))
     sample = Sample(files, MapParams(), RecordOptions(), AlignmentLayout(), RunOptions(threads=threads))
     with ExitStack() as stack:
         lanes = sample.open_reads(stack)

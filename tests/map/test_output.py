@@ -19,13 +19,13 @@ from Bio.Seq import Seq
 
 from gpualign.ending import undo_all
 from gpualign.errors import GpualignError
-from gpualign.io.alignment_output import AlignmentLayout
 from gpualign.io.cram import _private_folder
 from gpualign.io.samtools import run_samtools
-from gpualign.map.inputs import MapFiles
+from gpualign.map.inputs import MapFiles, RecordOptions, Sample
 from gpualign.map.params import MapParams
 from gpualign.map.run import run_map
 from gpualign.params import RunOptions
+from gpualign.records.alignment_output import AlignmentLayout
 from tests.helpers.bam import parsed_index
 from tests.helpers.commands import program
 from tests.helpers.paths import GENOMES
@@ -209,7 +209,7 @@ def test_bytes_do_not_depend_on_threads_batches_or_memory(
         out = tmp_path / f"{threads}.out"
         options = RunOptions(str(out), threads, "cpu", batch_size=batch_size, quiet=True)
         form = replace(layout, sort_memory=memory if layout.sort else None)
-        run_map(MapFiles(str(GENOMES), str(some_reads)), MapParams(), options, form)
+        run_map(Sample(MapFiles(str(GENOMES), (str(some_reads),)), MapParams(), RecordOptions(), form, options))
         outputs.append(out.read_bytes())
     assert outputs[0] == outputs[1]
 

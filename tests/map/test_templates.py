@@ -16,7 +16,7 @@ from gpualign.map import tuning
 from gpualign.map.cpu import map_batch
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.kernel import Workspace
-from gpualign.map.inputs import MapFiles
+from gpualign.map.inputs import MapFiles, RecordOptions, Sample
 from gpualign.map.params import ALL_LOCI, MapParams
 from gpualign.sequences.batch import SequenceBatch
 from tests.helpers.map_cases import BASES, PAIRS, assert_same, kernel_records, repetitive_reference
@@ -327,15 +327,16 @@ class TestOnGpu:
         """Whole runs over the bundled reads: the same bytes, in small batches too, and next to the CPU."""
         from gpualign.map.run import run_map
         from gpualign.params import RunOptions
+        from gpualign.records.alignment_output import AlignmentLayout
 
-        files = MapFiles(str(GENOMES), str(READS))
+        files = MapFiles(str(GENOMES), (str(READS),))
         texts = []
         for number, (device, batch) in enumerate(
             [("cpu", 1 << 22), ("cuda", 1 << 22), ("cuda", 1 << 18), ("cuda,cpu", 1 << 18)]
         ):
             output = tmp_path / f"{number}.sam"
             options = RunOptions(output=str(output), device=device, batch_size=batch, threads=4, quiet=True)
-            run_map(files, MapParams(), options)
+            run_map(Sample(files, MapParams(), RecordOptions(), AlignmentLayout("sam"), options))
             texts.append(output.read_bytes())
         assert texts[0].count(b"\n") > 25_000
         assert all(text == texts[0] for text in texts)

@@ -14,7 +14,7 @@ from gpualign import _native
 from gpualign.engine import run_context
 from gpualign.index.minimizers import IndexParams, build_index
 from gpualign.mems import loop
-from gpualign.mems.cpu import Columns, Piece, Search, sort_tiles
+from gpualign.mems.cpu import MemColumns, Piece, Search, sort_tiles
 from gpualign.mems.index import index_for
 from gpualign.mems.params import MemsParams, choose_index
 from gpualign.mems.run import run_mems
@@ -262,7 +262,7 @@ def test_numbers_take_eight_columns_or_more() -> None:
         0,
         *(10**power + more for power in range(10) for more in (-1, 0, 1, 234_567) if 10**power + more < 2**32),
     ]
-    columns = Columns(*(np.array(values, np.uint32) for values in ([1] * len(lengths), [0] * len(lengths), lengths)))
+    columns = MemColumns(*(np.array(values, np.uint32) for values in ([1] * len(lengths), [0] * len(lengths), lengths)))
     search = search_for(["ACGTACGTTT"], MemsParams(min_length=5), 3, 3)
     source = search.prepare(SequenceBatch.from_records([("q", "ACGT")]))
     printed = search.report(Piece(source, 0, source.text.length), columns)
@@ -326,7 +326,7 @@ def test_tiles_are_sorted_each_for_itself(threads: int, sizes: list[int]) -> Non
     tile = np.repeat(np.arange(len(sizes)), sizes)
     starts = (100 * tile + rng.integers(0, 100, len(tile))).astype(np.uint32)
     references = rng.permutation(len(tile)).astype(np.uint32)
-    columns = Columns(starts, references, references + 7)
+    columns = MemColumns(starts, references, references + 7)
     expected = sorted(zip(starts.tolist(), references.tolist(), strict=True))
     sort_tiles(columns, offsets, threads)
     assert list(zip(columns.starts.tolist(), columns.references.tolist(), strict=True)) == expected

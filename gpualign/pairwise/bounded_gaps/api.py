@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpualign.engine.select import Work, open_backend
-from gpualign.pairwise.bounded_gaps.cpu import GapAlignments, PairBlock
+from gpualign.pairwise.bounded_gaps.cpu import GapAlignments, GapPairs
 from gpualign.pairwise.bounded_gaps.params import GapsParams
 from gpualign.pairwise.bounded_gaps.run import Aligner, RowFormat, columns_of
 from gpualign.pairwise.bounded_gaps.tuning import KERNELS
@@ -39,7 +39,7 @@ def iter_max_gaps(
     model = params.model(scoring)
     layout = RowFormat(inputs.queries, inputs.targets, scoring, model)
     none = np.empty(0, np.int32)
-    nothing = PairBlock(inputs.queries, inputs.targets, none, none)
+    nothing = GapPairs(inputs.queries, inputs.targets, none, none)
     yield _table(layout, nothing, GapAlignments(none, none, none, none, np.empty((0, model.max_gaps, 3), np.int32)))
     done = Progress(options, "pairs", inputs.source.total, progress)
     cells = inputs.source.total * mean_cells(inputs.queries, inputs.targets)
@@ -49,7 +49,7 @@ def iter_max_gaps(
             yield _table(layout, block, answer)
 
 
-def _table(layout: RowFormat, block: PairBlock, answer: GapAlignments) -> Table[Row]:
+def _table(layout: RowFormat, block: GapPairs, answer: GapAlignments) -> Table[Row]:
     found = answer.gaps >= 0
     columns: dict[str, Column] = {
         "query": block.pattern_ids,

@@ -80,7 +80,7 @@ class GapModel:
 
 
 @dataclass(frozen=True)
-class PairBlock:
+class GapPairs:
     """Pairs to align, in the order of the output.
 
     Attributes:
@@ -106,13 +106,13 @@ class PairBlock:
         """int64 (pairs,)."""
         return self.texts.lengths[self.text_ids]
 
-    def part(self, start: int, stop: int) -> PairBlock:
-        return PairBlock(self.patterns, self.texts, self.pattern_ids[start:stop], self.text_ids[start:stop])
+    def part(self, start: int, stop: int) -> GapPairs:
+        return GapPairs(self.patterns, self.texts, self.pattern_ids[start:stop], self.text_ids[start:stop])
 
 
 @dataclass(frozen=True)
 class GapAlignments(Columns):
-    """Answers to a :class:`PairBlock`.
+    """Answers to a :class:`GapPairs`.
 
     Attributes:
         score: int32 (pairs,), ``NO_SCORE`` where no alignment exists.
@@ -132,7 +132,7 @@ class GapAlignments(Columns):
 
 
 @STEPS.at("compute")
-def align_on_cpu(block: PairBlock, model: GapModel) -> GapAlignments:
+def align_on_cpu(block: GapPairs, model: GapModel) -> GapAlignments:
     """Align a block in the calling thread; the GIL is released."""
     score, gaps, start, end, gap_list = _native.gapsmis_align(
         block.patterns.codes,

@@ -15,7 +15,7 @@ from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.device import Device, DeviceMemoryExceeded
 from gpualign.engine.gpu.runner import Halves
 from gpualign.pairwise.bounded_gaps import tuning
-from gpualign.pairwise.bounded_gaps.cpu import GapAlignments, GapModel, PairBlock, align_on_cpu
+from gpualign.pairwise.bounded_gaps.cpu import GapAlignments, GapModel, GapPairs, align_on_cpu
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Workspace:
     band: int
 
 
-def plan(block: PairBlock, model: GapModel, launch: tuning.Gapsmis, packed: bool = True) -> list[Plan]:
+def plan(block: GapPairs, model: GapModel, launch: tuning.Gapsmis, packed: bool = True) -> list[Plan]:
     """Which kernel aligns which pairs.
 
     Short pairs go to a thread each where there are enough of them to fill the device (two to a thread in 16 bits when
@@ -156,7 +156,7 @@ class GapsmisKernel(Halves):
         attributes = device.driver.device_attribute
         self.processors = device.driver.Device(device.info.index).get_attribute(attributes.MULTIPROCESSOR_COUNT)
 
-    def submit(self, slot: Slot, item: PairBlock) -> None:
+    def submit(self, slot: Slot, item: GapPairs) -> None:
         n = len(item)
         fields = np.zeros(1, struct("GapsLaunch"))
         batch = fields["batch"]
@@ -210,7 +210,7 @@ class GapsmisKernel(Halves):
         warps = min(resident * warps_per_block, -(-tasks // warps_per_block) * warps_per_block)
         return workspace(launch, self.model, warps, int(self.device.budget * self.launch.workspace_share))
 
-    def collect(self, slot: Slot, item: PairBlock) -> GapAlignments:
+    def collect(self, slot: Slot, item: GapPairs) -> GapAlignments:
         n = len(item)
         score, gaps, start, end = (slot.pinned(key, n, np.int32).copy() for key in ("score", "gaps", "start", "end"))
         gap_list = None
@@ -236,10 +236,10 @@ class OnCpu(Halves):
     def __init__(self, model: GapModel) -> None:
         self.model = model
 
-    def submit(self, slot: Slot, item: PairBlock) -> None:
+    def submit(self, slot: Slot, item: GapPairs) -> None:
         pass
 
-    def collect(self, slot: Slot, item: PairBlock) -> GapAlignments:
+    def collect(self, slot: Slot, item: GapPairs) -> GapAlignments:
         return align_on_cpu(item, self.model)
 
 

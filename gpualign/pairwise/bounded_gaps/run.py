@@ -16,7 +16,7 @@ from gpualign.engine.stage import Backend, Stage
 from gpualign.engine.tiles import Tiles, digest
 from gpualign.errors import check_count, counted
 from gpualign.io.table_output import Kind
-from gpualign.pairwise.bounded_gaps.cpu import GapAlignments, GapModel, PairBlock, align_on_cpu
+from gpualign.pairwise.bounded_gaps.cpu import GapAlignments, GapModel, GapPairs, align_on_cpu
 from gpualign.pairwise.bounded_gaps.device import make_kernel
 from gpualign.pairwise.bounded_gaps.params import GapsParams
 from gpualign.pairwise.bounded_gaps.tuning import KERNELS
@@ -26,8 +26,7 @@ from gpualign.report import Progress
 from gpualign.sequences.batch import join_bytes
 from gpualign.sequences.encoded import EncodedSequences
 from gpualign.sequences.matrices import Scoring
-from gpualign.sequences.pairs import PairBlock as PairIds
-from gpualign.sequences.pairs import PairSource
+from gpualign.sequences.pairs import PairBlock, PairSource
 from gpualign.streaming.timeline import STEPS
 
 COLUMNS = ("query", "target", "score", "gapopens", "gaps", "qlen", "tlen", "tstart", "tend", "cigar")
@@ -97,7 +96,7 @@ class Aligner:
 
     def run(
         self, pairs: PairSource, model: GapModel, best: bool = False, resume: str | None = None
-    ) -> Iterator[tuple[PairBlock, GapAlignments]]:
+    ) -> Iterator[tuple[GapPairs, GapAlignments]]:
         """Each block with its answers, in order.
 
         Args:
@@ -109,19 +108,19 @@ class Aligner:
             pairs, resume = replace(pairs, listed=best_of_each(scored, len(self.patterns))), None
         yield from self._run(pairs, model, resume)
 
-    def _run(self, pairs: PairSource, model: GapModel, resume: str | None) -> Iterator[tuple[PairBlock, GapAlignments]]:
-        blocks: list[PairBlock] = []  # in flight; the backend answers in order
+    def _run(self, pairs: PairSource, model: GapModel, resume: str | None) -> Iterator[tuple[GapPairs, GapAlignments]]:
+        blocks: list[GapPairs] = []  # in flight; the backend answers in order
 
-        def items() -> Iterator[PairBlock]:
+        def items() -> Iterator[GapPairs]:
             for ids in pairs.blocks(self.block_pairs, self.block_cells):
-                blocks.append(PairBlock(self.patterns, self.texts, ids.queries, ids.targets))
+                blocks.append(GapPairs(self.patterns, self.texts, ids.queries, ids.targets))
                 yield blocks[-1]
 
-        stage = Stage[PairBlock, GapAlignments](
+        stage = Stage[GapPairs, GapAlignments](
             lambda block: align_on_cpu(block, model), lambda device: make_kernel(device, model)
         )
 
-        def align(some: Iterable[PairBlock]) -> Iterator[GapAlignments]:
+        def align(some: Iterable[GapPairs]) -> Iterator[GapAlignments]:
             return self.backend.run(some, stage)
 
         results = align(items())
@@ -139,7 +138,7 @@ class Aligner:
         check_count("pairs", pairs.total, aligned)
 
 
-def best_of_each(answers: Iterable[tuple[PairBlock, GapAlignments]], patterns: int) -> PairIds:
+def best_of_each(answers: Iterable[tuple[GapPairs, GapAlignments]], patterns: int) -> PairBlock:
     """The best pair of each pattern: by score, then fewest gaps, then the first."""
     best_key = np.full(patterns, np.iinfo(np.int64).min)
     best_text = np.full(patterns, -1, np.int32)
@@ -156,7 +155,7 @@ def best_of_each(answers: Iterable[tuple[PairBlock, GapAlignments]], patterns: i
         better = (top > best_key[pattern]) | (best_text[pattern] < 0)
         best_key[pattern[better]], best_text[pattern[better]] = top[better], text[better]
     found = np.flatnonzero(best_text >= 0).astype(np.int32)
-    return PairIds(found, best_text[found])
+    return PairBlock(found, best_text[found])
 
 
 def columns_of(model: GapModel) -> dict[str, Kind]:
@@ -173,7 +172,7 @@ class RowFormat:
         self._names = (*_joined(patterns.names), *_joined(texts.names))
 
     @STEPS.at("format")
-    def lines(self, block: PairBlock, answer: GapAlignments) -> bytes:
+    def lines(self, block: GapPairs, answer: GapAlignments) -> bytes:
         """One row a pair."""
         gap_list = answer.gap_list if answer.gap_list is not None else np.zeros(0, np.int32)
         rows = _native.gapsmis_rows(

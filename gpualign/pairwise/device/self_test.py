@@ -137,7 +137,7 @@ def self_test_gapsmis(device: Device) -> None:
     scoring = match_mismatch(5, -4)
     family = _family(scoring, "ACGT")
     first, second = (index.astype(np.int32) for index in np.triu_indices(_SEQUENCES, 1))
-    block = gapsmis.PairBlock(family, family, first, second)
+    block = gapsmis.GapPairs(family, family, first, second)
     table = scoring.scores.astype(np.int16).reshape(-1)
     for traceback in (False, True):
         model = gapsmis.GapModel(table, len(scoring), _GAPS, 10, 1, traceback=traceback)

@@ -31,11 +31,11 @@ from gpualign.lcs.cpu import ScoredBatch
 from gpualign.lcs.params import LcsFilterParams
 from gpualign.lcs.query import QueryStrands, encode_query
 from gpualign.lcs.select import select
-from gpualign.pairwise.bounded_gaps.cpu import PairBlock
+from gpualign.pairwise.bounded_gaps.cpu import GapPairs
 from gpualign.params import RunOptions
-from gpualign.sequences import pairs as pair_blocks
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.encoded import EncodedSequences
+from gpualign.sequences.pairs import PairBlock
 from tests.helpers.environment import SANITIZED
 from tests.helpers.fake_cuda import FakeDriver
 
@@ -63,7 +63,7 @@ def test_shared_objects_travel_next_to_the_item() -> None:
 
     sequences = EncodedSequences(["a", "b"], np.arange(1000, dtype=np.uint8), np.array([0, 400, 1000]))
     ids = np.array([1], np.int32)
-    item = pack(PairBlock(sequences, sequences, ids, ids), number_of=lambda shared: 7)
+    item = pack(GapPairs(sequences, sequences, ids, ids), number_of=lambda shared: 7)
     assert item.shared == (7,)
     assert item.nbytes < 1000 <= pack(sequences).nbytes
     block = item.load({7: pack(sequences).open()})
@@ -141,7 +141,7 @@ def test_a_file_is_the_same_where_its_time_is(tmp_path: Path) -> None:
 @pytest.mark.parametrize("queries", [[], [3], [0] * 40 + [1] * 39, [5, 5, 5, 6], [4] * 100])
 def test_pairs_travel_as_runs(queries: list[int]) -> None:
     targets = [i if query else i + 7 for i, query in enumerate(queries)]
-    block = pair_blocks.PairBlock(np.array(queries, np.int32), np.array(targets, np.int32))
+    block = PairBlock(np.array(queries, np.int32), np.array(targets, np.int32))
     sent = pack(block)
     copy = sent.load()
     assert (copy.queries.tolist(), copy.targets.tolist()) == (queries, targets)

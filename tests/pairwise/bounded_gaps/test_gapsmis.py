@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from gpualign.engine.gpu.buffers import slots_of
 from gpualign.io.chunks import read_batches
-from gpualign.pairwise.bounded_gaps.cpu import NO_SCORE, Ends, GapAlignments, GapModel, PairBlock, align_on_cpu
+from gpualign.pairwise.bounded_gaps.cpu import NO_SCORE, Ends, GapAlignments, GapModel, GapPairs, align_on_cpu
 from gpualign.pairwise.matrices import load_matrix
 from gpualign.sequences.encoded import EncodedSequences
 from gpualign.sequences.matrices import match_mismatch
@@ -44,7 +44,7 @@ class Case:
         table = match_mismatch(match, mismatch).scores.astype(np.int16).reshape(-1)
         return GapModel(table, 5, self.gaps, open_, extend, self.ends, traceback)
 
-    def block(self) -> PairBlock:
+    def block(self) -> GapPairs:
         return block_of(self.pairs)
 
 
@@ -54,12 +54,12 @@ def encoded(sequences: list[str], alphabet: str = "ACGTN") -> EncodedSequences:
     return EncodedSequences([str(i) for i in range(len(sequences))], codes, offsets)
 
 
-def block_of(pairs: list[tuple[str, str]], alphabet: str = "ACGTN") -> PairBlock:
+def block_of(pairs: list[tuple[str, str]], alphabet: str = "ACGTN") -> GapPairs:
     ids = np.arange(len(pairs), dtype=np.int32)
-    return PairBlock(encoded([x for x, _ in pairs], alphabet), encoded([t for _, t in pairs], alphabet), ids, ids)
+    return GapPairs(encoded([x for x, _ in pairs], alphabet), encoded([t for _, t in pairs], alphabet), ids, ids)
 
 
-def on_gpu(block: PairBlock, model: GapModel, packed: bool = True, **numbers: int) -> GapAlignments:
+def on_gpu(block: GapPairs, model: GapModel, packed: bool = True, **numbers: int) -> GapAlignments:
     from gpualign.engine.gpu.device import Device, list_devices
     from gpualign.pairwise.bounded_gaps.device import GapsmisKernel, make_kernel
 
@@ -78,15 +78,15 @@ def on_gpu(block: PairBlock, model: GapModel, packed: bool = True, **numbers: in
         return device.call(run).result()
 
 
-def by_threads(block: PairBlock, model: GapModel) -> GapAlignments:
+def by_threads(block: GapPairs, model: GapModel) -> GapAlignments:
     return on_gpu(block, model, thread_pairs=0)
 
 
-def by_wide_threads(block: PairBlock, model: GapModel) -> GapAlignments:
+def by_wide_threads(block: GapPairs, model: GapModel) -> GapAlignments:
     return on_gpu(block, model, packed=False, thread_pairs=0)
 
 
-def by_warps(block: PairBlock, model: GapModel) -> GapAlignments:
+def by_warps(block: GapPairs, model: GapModel) -> GapAlignments:
     return on_gpu(block, model, thread_pairs=1 << 30)
 
 
@@ -276,7 +276,7 @@ def test_thousands_of_pairs_against_the_recurrence(align, ends):
         EncodedSequences([], codes.reshape(-1), np.arange(pairs + 1, dtype=np.int64) * codes.shape[1])
         for codes in (patterns, texts)
     ]
-    block = PairBlock(sides[0], sides[1], ids, ids)
+    block = GapPairs(sides[0], sides[1], ids, ids)
     for gaps in range(5):
         for traceback in (False, True):
             answer = align(block, Case([], SCORINGS[int(ends)], gaps, ends).model(traceback))
@@ -294,7 +294,7 @@ def test_matrices_against_the_recurrence(align, name):
     table = np.ascontiguousarray(scoring.scores.astype(np.int16).reshape(-1))
     texts = ["".join(rng.choice(scoring.symbols) for _ in range(30)) for _ in range(3)]
     patterns = [text[4:20] + text[23:] for text in texts] + ["".join(rng.choices(scoring.symbols, k=20))]
-    everything = PairBlock(
+    everything = GapPairs(
         encoded(patterns, scoring.symbols),
         encoded(texts, scoring.symbols),
         np.repeat(np.arange(4, dtype=np.int32), 3),

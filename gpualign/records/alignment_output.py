@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,26 +24,11 @@ from gpualign.io.files import os_reason
 from gpualign.io.ordered_writer import part_writer
 from gpualign.io.output_file import Sink, open_output
 from gpualign.io.paths import folder_next_to, is_file, is_packed
-from gpualign.io.record_sorter import Marks, RecordBatch, RecordOrder, Records, RecordSorter, usual_memory
+from gpualign.io.record_sorter import RecordBatch, RecordOrder, Records, RecordSorter, usual_memory
 from gpualign.io.sam_header import bam_header
+from gpualign.records.observer import RecordObserver
 
 Value = TypeVar("Value")
-
-
-class Observer(Protocol):
-    """Counts coverage of held records, and finds duplicates."""
-
-    def add(self, batch: RecordBatch) -> None:
-        """Take the next batch, in input order."""
-
-    def marks(self) -> Marks | None:
-        """The marks of all templates, once all batches have been added."""
-
-    def measure(self, records: Records) -> Any:
-        """Measure records as they are written, for :meth:`count`; from any thread."""
-
-    def count(self, measured: Any) -> None:
-        """Count the next measured records, in output order."""
 
 
 class HeldRecords:
@@ -54,7 +39,7 @@ class HeldRecords:
         observer: None: there is none.
     """
 
-    def __init__(self, sorter: RecordSorter, observer: Observer | None) -> None:
+    def __init__(self, sorter: RecordSorter, observer: RecordObserver | None) -> None:
         self._sorter, self._observer = sorter, observer
         self.header = b""
 
@@ -205,7 +190,7 @@ def open_alignments(
     layout: AlignmentLayout,
     contigs: Contigs,
     threads: int,
-    observer: Observer | None = None,
+    observer: RecordObserver | None = None,
     codec: BgzfCodec = CPU_CODEC,
 ) -> Iterator[Sink | HeldRecords]:
     """Open ``path`` for a header in the form ``layout.output_form`` and records in the form ``layout.record_form``, or
