@@ -58,7 +58,7 @@ class FastqText:
         if chunk.kind != "fastq" or chunk.wrapped or not 0 < size < _MAX_BYTES:
             return None
         lines_before = np.zeros(size // _native.FASTQ_TILE + 1, np.uint32)
-        lines, blank = _native.count_fastq_lines(chunk.data.pieces(chunk.path), lines_before)
+        lines, blank = chunk.data.count_fastq_lines(chunk.path, lines_before)
         return None if lines % 4 or blank else cls(chunk, lines_before, lines // 4, range(lines // 4))
 
     def part(self, start: int, end: int) -> FastqText:

@@ -22,7 +22,7 @@ from gpualign.io.fastx import Chunk, parse
 from gpualign.io.files import InputFile
 from gpualign.io.packed import Packed
 from gpualign.io.reads import Reads
-from gpualign.io.text import HeldText, InPieces, Source, Stored, Streamed
+from gpualign.io.text import HeldText, InPieces, Source, Stored, StoredText, Streamed
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.fastq import StagedText
 from gpualign.sequences.batch import SequenceBatch, join_batches
@@ -105,6 +105,33 @@ def test_parts_at_every_record_and_border_of_a_tile() -> None:
             assert counted is not None
             assert check(Reads((counted,)))
             assert check(Reads((counted.part(1, 5),)))
+
+
+def test_lines_of_a_stored_text(tmp_path: Path) -> None:
+    """Of several buffers, with a line at their border, from any place in the file on."""
+    rng, path = random.Random(3), tmp_path / "reads.fq"
+    records = [record(rng, f"read{i}") for i in range(6000)]
+    path.write_text("".join(records))
+    for first in (0, 1, 17):
+        for end in ("", "\n"):  # the last line's own, and a blank one after it
+            text = ("".join(records[first:]) + end).encode()
+            assert len(text) > 2 << 18
+            path.write_bytes("".join(records[:first]).encode() + text)
+            lines_before = np.zeros(len(text) // TILE + 1, np.uint32)
+            with InputFile(str(path)) as file:
+                stored = StoredText(file.stored(), file.size - len(text), len(text))
+                assert stored.count_fastq_lines(str(path), lines_before) == (text.count(b"\n"), bool(end))
+            assert lines_before.tolist() == [text.count(b"\n", 0, tile * TILE) for tile in range(len(lines_before))]
+
+
+def test_a_stored_text_that_became_shorter(tmp_path: Path) -> None:
+    path = tmp_path / "reads.fq"
+    path.write_text("@r\nA\n+\nI\n")
+    with InputFile(str(path)) as file:
+        chunk = Chunk(StoredText(file.stored(), 0, file.size), "fastq", str(path), None)
+        path.write_text("@r\nA\n+\n")
+        with pytest.raises(InputError, match="became shorter while it was read"):
+            FastqText.of(chunk)
 
 
 FEW = ("@one a b\nACGTNacgtn\n+\n@+I!~@+I!~\n", "@two\nA\n+two\n@\n", "@3/1\nNNNN\n+\n++++\n", "@4\nac\n+\n>;")

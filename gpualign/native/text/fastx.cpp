@@ -3,6 +3,7 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
+#include <unistd.h>
 
 #include <optional>
 #include <utility>
@@ -51,29 +52,63 @@ int64_t count_newlines(TextInput data) {
     return newlines(p, end);
 }
 
-// (lines, including a last one without a newline; whether any is blank) of FASTQ text in pieces; fills in the newlines
-// before each tile (abi/fastq.hpp).
-std::pair<int64_t, bool> count_fastq_lines(const std::vector<TextInput>& pieces, Mutable<uint32_t> lines_before) {
-    constexpr int64_t kTile = FastqText::kTile;
-    uint32_t* const before = lines_before.data();
-    const auto tiles = int64_t(lines_before.size());
-    int64_t position = 0, lines = 0;
-    char last = '\n';
-    bool blank = false;
-    const auto begin_tile = [&] {
-        if (position % kTile == 0 && position / kTile < tiles) before[position / kTile] = uint32_t(lines);
-    };
-    nb::gil_scoped_release release;
-    for (const TextInput& piece : pieces)
-        for (const char *p = begin_of(piece), *end = p + piece.size(); p < end;) {
+// Counts the lines of FASTQ text that comes piece by piece; fills in the newlines before each tile (abi/fastq.hpp).
+class FastqLineCounter {
+public:
+    explicit FastqLineCounter(Mutable<uint32_t>& lines_before)
+        : before_(lines_before.data()), tiles_(int64_t(lines_before.size())) {}
+
+    void add(const char* p, const char* end) {
+        while (p < end) {
             begin_tile();
-            const char* const stop = p + std::min<int64_t>(end - p, kTile - position % kTile);
-            blank = blank || has_blank_line(p, stop, last);
-            lines += newlines(p, stop);
-            position += stop - p, last = stop[-1], p = stop;
+            const char* const stop = p + std::min<int64_t>(end - p, kTile - position_ % kTile);
+            blank_ = blank_ || has_blank_line(p, stop, last_);
+            lines_ += newlines(p, stop);
+            position_ += stop - p, last_ = stop[-1], p = stop;
         }
-    begin_tile();
-    return {lines + (last != '\n'), blank};
+    }
+
+    // (lines, including a last one without a newline; whether any is blank)
+    std::pair<int64_t, bool> finish() {
+        begin_tile();
+        return {lines_ + (last_ != '\n'), blank_};
+    }
+
+private:
+    static constexpr int64_t kTile = FastqText::kTile;
+
+    void begin_tile() {
+        if (position_ % kTile == 0 && position_ / kTile < tiles_) before_[position_ / kTile] = uint32_t(lines_);
+    }
+
+    uint32_t* const before_;
+    const int64_t tiles_;
+    int64_t position_ = 0, lines_ = 0;
+    char last_ = '\n';
+    bool blank_ = false;
+};
+
+std::pair<int64_t, bool> count_fastq_lines(const std::vector<TextInput>& pieces, Mutable<uint32_t> lines_before) {
+    nb::gil_scoped_release release;
+    FastqLineCounter counter(lines_before);
+    for (const TextInput& piece : pieces) counter.add(begin_of(piece), begin_of(piece) + piece.size());
+    return counter.finish();
+}
+
+// Of a file's bytes, which are read into a buffer that stays in the cache; nothing if they cannot be read.
+std::optional<std::pair<int64_t, bool>> count_stored_fastq_lines(
+    int descriptor, int64_t offset, int64_t size, Mutable<uint32_t> lines_before) {
+    constexpr int64_t kAtOnce = 1 << 18;
+    nb::gil_scoped_release release;
+    FastqLineCounter counter(lines_before);
+    std::vector<char> buffer(size_t(std::min(size, kAtOnce)));
+    for (const int64_t end = offset + size; offset < end;) {
+        const ssize_t count = pread(descriptor, buffer.data(), size_t(std::min(end - offset, kAtOnce)), offset);
+        if (count <= 0) return std::nullopt;
+        counter.add(buffer.data(), buffer.data() + count);
+        offset += count;
+    }
+    return counter.finish();
 }
 
 // Where a record of FASTA that begins in a text, or goes on in it, can be cut: offsets after its first line, of the
@@ -123,6 +158,9 @@ void bind_fastx(nb::module_& m) {
     m.attr("FASTQ_TILE") = uint32_t(FastqText::kTile);
     m.def("count_fastq_lines", &count_fastq_lines, nb::arg("pieces"), nb::arg("lines_before"),
         "(lines of a text in pieces, whether one is blank); fills in the newlines before each tile.");
+    m.def("count_stored_fastq_lines", &count_stored_fastq_lines, nb::arg("descriptor"), nb::arg("offset"),
+        nb::arg("size"), nb::arg("lines_before"),
+        "As count_fastq_lines, of bytes of an open file; None if they cannot be read.");
     m.def("record_cuts", &record_cuts, nb::arg("data"),
         "Where FASTA that begins within or at a record can be cut: (after the first line, before the next record, "
         "after "
