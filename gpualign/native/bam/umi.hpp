@@ -124,7 +124,6 @@ public:
         }
         is_measured_ = true;
     }
-    bool is_measured() const { return is_measured_; }
 
     // Whether a UMI seen once is rather an error of a molecule with `templates` templates at a distance than one of
     // `alone` molecules that are seen once at that place. Before rates are measured: whether it may be.

@@ -115,7 +115,7 @@ private:
         }
     }
 
-    static constexpr int kMaxPairedWords = 3;
+    static constexpr int kMaxPairedWords = 3;  // of a pattern; longer ones keep the processor busy with one vector
 
     template <bool Runs> void search(const Lanes* lanes, int vectors, Best* best) {
         const int words = lanes[0].words;
