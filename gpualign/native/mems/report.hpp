@@ -24,6 +24,7 @@ inline uint64_t eight_digits(uint32_t value) {
     return tens | (pairs - 10 * tens) << 8;
 }
 
+// A text with columns of numbers.
 class LineText : public Text {
 public:
     // "%8lu"
