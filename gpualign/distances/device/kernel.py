@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,29 +20,7 @@ _CHUNK = 16  # symbols
 _WARP = 32
 
 
-@dataclass(frozen=True)
-class Sets:
-    """Addresses of a problem's arrays on a device, as the kernels take them."""
-
-    queries: Any
-    query_offsets: Any
-    query_order: Any
-    table: Any
-    text: Any
-    starts: Any
-    target_order: Any
-    target_offsets: Any
-    limits: Any
-    codes: int
-    chunks: int
-
-    @property
-    def both(self) -> tuple[Any, ...]:
-        sides = (self.queries, self.query_offsets, self.query_order, self.table)
-        return *sides, self.text, self.starts, self.target_order, self.target_offsets, self.limits
-
-
-class DistanceKernel(MatrixKernel[Distances, Sets]):
+class DistanceKernel(MatrixKernel[Distances, tuple[Any, ...]]):
     """Distances of all pairs, of no more than 255 different symbols."""
 
     @staticmethod
@@ -54,25 +31,16 @@ class DistanceKernel(MatrixKernel[Distances, Sets]):
 
     # -- the sets
 
-    def prepare(self, slot: Slot) -> Sets:
+    def prepare(self, slot: Slot) -> tuple[Any, ...]:
         problem = self.problem
         queries, targets = problem.queries, problem.targets
         table, codes = problem.code_table
         starts = _starts(targets.sorted_lengths)
         q = symbols_on(slot, "queries", queries)
-        addresses = [
-            slot.upload(key, array)
-            for key, array in (
-                ("query offsets", queries.offsets),
-                ("query order", queries.order),
-                ("table", table),
-                ("starts", starts),
-                ("target order", targets.order),
-                ("target offsets", targets.offsets),
-                ("limits", problem.limits),
-            )
-        ]
-        q_offsets, q_order, table_at, starts_at, t_order, t_offsets, limits = addresses
+        of_queries = slot.upload("query offsets", queries.offsets), slot.upload("query order", queries.order)
+        t_order, t_offsets = slot.upload("target order", targets.order), slot.upload("target offsets", targets.offsets)
+        table_at, starts_at = slot.upload("table", table), slot.upload("starts", starts)
+        limits = slot.upload("limits", problem.limits) if problem.params.limited else np.uint64(0)
         symbols = q if targets is queries else symbols_on(slot, "targets", targets)
         text = slot.device_array("text", 16 * max(1, int(starts[-1])))
         interleave = self.device.function("distances", "interleave", tuning.defines(4, MODES["global"]))
@@ -80,20 +48,7 @@ class DistanceKernel(MatrixKernel[Distances, Sets]):
         slot.launch(
             interleave, len(starts) - 1, 128, symbols, t_offsets, t_order, table_at, starts_at, count, absent, text
         )
-        limits = limits if problem.params.limited else np.uint64(0)
-        return Sets(
-            q,
-            q_offsets,
-            q_order,
-            table_at,
-            text,
-            starts_at,
-            t_order,
-            t_offsets,
-            limits,
-            codes,
-            -(-targets.longest // _CHUNK),
-        )
+        return q, *of_queries, table_at, text, starts_at, t_order, t_offsets, limits
 
     # -- launches
 
@@ -103,10 +58,11 @@ class DistanceKernel(MatrixKernel[Distances, Sets]):
         matrix = slot.device_array("matrix", 4 * rows * targets)
         longest = int(problem.queries.sorted_lengths[item.last - 1])
         words = tuning.words_of(longest)
-        shared = -(-words // 4) * sets.codes * 16
+        codes, chunks = problem.code_table[1], -(-problem.targets.longest // _CHUNK)
+        shared = -(-words // 4) * codes * 16
         function = self.device.function("distances", "distances", tuning.defines(words, mode), shared)
         batches = -(-targets // tuning.THREADS)
-        each = 4 * (tuning.THREADS // _WARP) * sets.chunks * _WARP if longest > 32 * words else 0
+        each = 4 * (tuning.THREADS // _WARP) * chunks * _WARP if longest > 32 * words else 0
         rows_at_once = rows if not each else max(1, min(rows, tuning.BOUNDARY_BYTES // each))
         splits = max(1, min(batches, tuning.BLOCKS // rows_at_once, 65535))
         if each:
@@ -119,14 +75,14 @@ class DistanceKernel(MatrixKernel[Distances, Sets]):
                 function,
                 (count, splits),
                 tuning.THREADS,
-                *sets.both,
+                *sets,
                 boundary,
                 np.uint64(at),
                 np.int64(targets),
                 np.int32(targets),
                 np.int32(first),
-                np.int32(sets.codes),
-                np.int32(sets.chunks),
+                np.int32(codes),
+                np.int32(chunks),
                 shared=shared,
             )
         return matrix
@@ -147,12 +103,12 @@ class DistanceKernel(MatrixKernel[Distances, Sets]):
             function,
             (rows, max(1, min(65535, max(widest // 16, tuning.BLOCKS // rows)))),
             tuning.BAND_THREADS,
-            *sets.both,
+            *sets,
             slot.upload("from", spans[0]),
             slot.upload("to", spans[1]),
             *places_for_found(slot, capacity),
             np.int32(item.first),
-            np.int32(sets.codes),
+            np.int32(problem.code_table[1]),
             np.int32(problem.queries.sorted_lengths[item.last - 1] + problem.limits[-1]),
             np.int32(problem.with_itself),
             shared=shared,

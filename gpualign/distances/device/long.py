@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,19 +22,7 @@ _KEPT = _native.REACH_KEPT
 _PACKERS, _PACKING_BLOCKS = 256, 64
 
 
-@dataclass(frozen=True)
-class _Sets:
-    """Addresses of a problem's arrays on a device."""
-
-    query_words: Any
-    query_offsets: Any
-    query_order: Any
-    target_words: Any
-    target_offsets: Any
-    limits: Any
-
-
-class LongPairKernel(MatrixKernel[Distances, _Sets]):
+class LongPairKernel(MatrixKernel[Distances, tuple[Any, ...]]):
     """Distances of all pairs, a pair shared out over blocks; modes "global" and "indel"."""
 
     def __init__(self, device: Device, problem: Distances) -> None:
@@ -60,12 +47,7 @@ class LongPairKernel(MatrixKernel[Distances, _Sets]):
                 self._function("long_pairs"),
                 count * each,
                 threads,
-                sets.query_words,
-                sets.query_offsets,
-                sets.query_order,
-                sets.target_words,
-                sets.target_offsets,
-                sets.limits,
+                *sets,
                 slot.device_array("reached", 8 * _KEPT * diagonals * count),
                 slot.clear("progress", 8 * tiles * count),
                 slot.clear("tickets", 4 * count),
@@ -85,7 +67,7 @@ class LongPairKernel(MatrixKernel[Distances, _Sets]):
     def _function(self, name: str) -> Any:
         return self.device.function("distances_long", name, tuning.long_defines(self._bits))
 
-    def prepare(self, slot: Slot) -> _Sets:
+    def prepare(self, slot: Slot) -> tuple[Any, ...]:
         problem = self.problem
         table = slot.upload("table", problem.code_table[0])
         queries, q_offsets = self._packed(slot, "queries", problem.queries, table)
@@ -93,7 +75,7 @@ class LongPairKernel(MatrixKernel[Distances, _Sets]):
         if problem.targets is not problem.queries:
             targets, t_offsets = self._packed(slot, "targets", problem.targets, table)
         limits = slot.upload("limits", problem.limits) if problem.params.limited else np.uint64(0)
-        return _Sets(queries, q_offsets, slot.upload("query order", problem.queries.order), targets, t_offsets, limits)
+        return queries, q_offsets, slot.upload("query order", problem.queries.order), targets, t_offsets, limits
 
     def _packed(self, slot: Slot, key: str, symbols: SymbolSet, table: Any) -> tuple[Any, Any]:
         """Addresses of a set's words and of its offsets."""

@@ -59,7 +59,7 @@ class MatrixKernel(ABC, Generic[Problem, OnDevice]):
 
     @abstractmethod
     def prepare(self, slot: Slot) -> OnDevice:
-        """Enqueue copies of the sets to the device."""
+        """Enqueue copies of the sets to the device; their addresses, as the kernels take them."""
 
     @abstractmethod
     def fill(self, slot: Slot, item: Task[Problem]) -> Any:

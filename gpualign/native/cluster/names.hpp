@@ -2,22 +2,14 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <numeric>
 #include <string_view>
 #include <vector>
 
+#include "text/names.hpp"
+
 namespace gpualign {
 namespace cluster {
-
-struct Names {
-    const uint8_t* text;
-    const int64_t* offsets;
-
-    std::string_view operator[](int64_t i) const {
-        return {reinterpret_cast<const char*>(text) + offsets[i], size_t(offsets[i + 1] - offsets[i])};
-    }
-};
 
 // Calls found(key, value) for each KEY=VALUE between semicolons until it returns true.
 template <class Found> bool any_attribute(std::string_view name, const Found& found) {

@@ -13,6 +13,7 @@
 #include "simd/vector.hpp"
 #include "common/myers_profiles.hpp"
 #include "common/window_texts.hpp"
+#include "common/with_constant.hpp"
 
 namespace gpualign {
 
@@ -71,25 +72,19 @@ private:
         Score score, key, column_step;
     };
 
-    // Computes up to two vectors of pairs. A column's operations depend on each other, so short patterns would leave
-    // the processor idle with only one vector.
+    // Computes up to two vectors of pairs, both at once if patterns are short: a column's operations depend on each
+    // other, so that one vector alone would leave the processor idle.
     void run_group(const std::vector<VerifyTask>& tasks, std::vector<VerifyBest>& results, const uint32_t* members,
         int count, int words, bool runs) {
-        const int first = std::min(count, kLanes), second = count - first;
-        if (second > 0 && words <= kMaxPairedWords) {
-            const Lanes lanes[2] = {load_lanes(tasks, members, first, words, runs, 0),
-                load_lanes(tasks, members + first, second, words, runs, 1)};
+        const int vectors = count > kLanes && words <= kMaxPairedWords ? 2 : 1;
+        for (int at = 0; at < count; at += vectors * kLanes) {
+            Lanes lanes[2];
             Best best[2];
-            if (runs) dispatch_two<true>(lanes, best);
-            else dispatch_two<false>(lanes, best);
-            store(results, members, first, best[0]);
-            store(results, members + first, second, best[1]);
-            return;
-        }
-        for (int at = 0; at < count; at += kLanes) {
-            const int n = std::min(count - at, kLanes);
-            const Lanes lanes = load_lanes(tasks, members + at, n, words, runs, 0);
-            store(results, members + at, n, runs ? dispatch<true>(lanes) : dispatch<false>(lanes));
+            for (int v = 0, from = at; v < vectors; v++, from += kLanes)
+                lanes[v] = load_lanes(tasks, members + from, std::min(count - from, kLanes), words, runs, v);
+            if (runs) search<true>(lanes, vectors, best);
+            else search<false>(lanes, vectors, best);
+            for (int v = 0; v < vectors; v++) store(results, members + at + v * kLanes, lanes[v].count, best[v]);
         }
     }
 
@@ -120,29 +115,17 @@ private:
         }
     }
 
-    static constexpr int kMaxPairedWords =
-        3;  // words of a pattern; longer ones keep the processor busy with one vector
+    static constexpr int kMaxPairedWords = 3;  // of a pattern; longer ones keep the processor busy with one vector
 
-    template <bool Runs> void dispatch_two(const Lanes* lanes, Best* best) {
-        switch (lanes[0].words) {
-            case 1: search_two<1, Runs>(lanes, best); break;
-            case 2: search_two<2, Runs>(lanes, best); break;
-            default: search_two<3, Runs>(lanes, best);
-        }
-    }
-
-    template <bool Runs> Best dispatch(const Lanes& lanes) {
-        switch (lanes.words) {
-            case 1: return search<1, Runs>(lanes);
-            case 2: return search<2, Runs>(lanes);
-            case 3: return search<3, Runs>(lanes);
-            case 4: return search<4, Runs>(lanes);
-            case 5: return search<5, Runs>(lanes);
-            case 6: return search<6, Runs>(lanes);
-            case 7: return search<7, Runs>(lanes);
-            case 8: return search<8, Runs>(lanes);
-            default: return search_tiled<Runs>(lanes);
-        }
+    template <bool Runs> void search(const Lanes* lanes, int vectors, Best* best) {
+        const int words = lanes[0].words;
+        if (words > kTile) best[0] = search_tiled<Runs>(lanes[0]);
+        else if (vectors == 2)
+            with_constant<1, 2, kMaxPairedWords>(
+                words, [&](auto w) { search<decltype(w)::value, 2, Runs>(lanes, best); });
+        else
+            with_constant<1, 2, 3, 4, 5, 6, 7, kTile>(
+                words, [&](auto w) { search<decltype(w)::value, 1, Runs>(lanes, best); });
     }
 
     template <int W> struct Pattern {
@@ -220,64 +203,40 @@ private:
         }
     }
 
-    template <int W, bool Runs> Best search(const Lanes& lanes) {
-        Pattern<W> p;
-        load_pattern<W>(lanes, 0, p);
-        StripedColumn<Word, W> column;
-        column.start(p.rows);
-        Best b = start(lanes);
-        const Word above(mode_ == VerifyMode::infix ? 0 : 1);
-        for (int64_t j = 0; j < lanes.longest;) {
-            const size_t word = size_t(j / kBasesPerWord) * kLanes;
-            Word codes = Word::load(&texts_[0].codes[word]),
-                 bases = Runs ? Word::load(&texts_[0].known[word]) : Word(0);
-            const int64_t stop = std::min<int64_t>(lanes.longest, j + kBasesPerWord);
-            for (; j < stop; j++) {
-                Word eq[W], up, down;
-                match<W, Runs>(p, codes, bases, eq);
-                column.step(eq, above, Word(0), up, down);
-                note(b, lanes, j + 1, up, down);
-                codes = codes >> 2;
-                if (Runs) bases = bases >> 2;
-            }
-        }
-        return b;
-    }
-
-    template <int W, bool Runs> void search_two(const Lanes* lanes, Best* best) {
-        Pattern<W> p[2];
-        StripedColumn<Word, W> column[2];
-        const int64_t longest = std::max(lanes[0].longest, lanes[1].longest);
-        for (int g = 0; g < 2; g++) {
-            load_pattern<W>(lanes[g], 0, p[g]);
-            column[g].start(p[g].rows);
-            best[g] = start(lanes[g]);
+    template <int W, int Vectors, bool Runs> void search(const Lanes* lanes, Best* best) {
+        Pattern<W> p[Vectors];
+        StripedColumn<Word, W> column[Vectors];
+        Best b[Vectors];
+        int64_t longest = 0;
+        for (int v = 0; v < Vectors; v++) longest = std::max(longest, lanes[v].longest);
+        for (int v = 0; v < Vectors; v++) {
+            load_pattern<W>(lanes[v], 0, p[v]);
+            column[v].start(p[v].rows);
+            b[v] = start(lanes[v]);
             // further columns do not change a vector whose texts have ended
-            texts_[g].extend(longest, Runs);
+            texts_[v].extend(longest, Runs);
         }
-        Best b[2] = {best[0], best[1]};
         const Word above(mode_ == VerifyMode::infix ? 0 : 1);
         for (int64_t j = 0; j < longest;) {
             const size_t word = size_t(j / kBasesPerWord) * kLanes;
-            Word codes[2], bases[2];
-            for (int g = 0; g < 2; g++) {
-                codes[g] = Word::load(&texts_[g].codes[word]);
-                bases[g] = Runs ? Word::load(&texts_[g].known[word]) : Word(0);
+            Word codes[Vectors], bases[Vectors];
+            for (int v = 0; v < Vectors; v++) {
+                codes[v] = Word::load(&texts_[v].codes[word]);
+                bases[v] = Runs ? Word::load(&texts_[v].known[word]) : Word(0);
             }
             const int64_t stop = std::min<int64_t>(longest, j + kBasesPerWord);
             for (; j < stop; j++) {
-                for (int g = 0; g < 2; g++) {
+                for (int v = 0; v < Vectors; v++) {
                     Word eq[W], up, down;
-                    match<W, Runs>(p[g], codes[g], bases[g], eq);
-                    column[g].step(eq, above, Word(0), up, down);
-                    note(b[g], lanes[g], j + 1, up, down);
-                    codes[g] = codes[g] >> 2;
-                    if (Runs) bases[g] = bases[g] >> 2;
+                    match<W, Runs>(p[v], codes[v], bases[v], eq);
+                    column[v].step(eq, above, Word(0), up, down);
+                    note(b[v], lanes[v], j + 1, up, down);
+                    codes[v] = codes[v] >> 2;
+                    if (Runs) bases[v] = bases[v] >> 2;
                 }
             }
         }
-        best[0] = b[0];
-        best[1] = b[1];
+        for (int v = 0; v < Vectors; v++) best[v] = b[v];
     }
 
     // Patterns of several tiles: the horizontal differences of a tile's last row are passed to the next tile. Cells

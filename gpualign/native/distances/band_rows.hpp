@@ -49,10 +49,8 @@ public:
     // symbols.
     void run(
         const SymbolSet<Symbol>& targets, const int32_t* order, int64_t count, const int32_t* limits, int32_t* out) {
-        if (words_ == 1) run_words<1>(targets, order, count, limits, out);
-        else if (words_ == 2) run_words<2>(targets, order, count, limits, out);
-        else if (words_ == 3) run_words<3>(targets, order, count, limits, out);
-        else run_words<4>(targets, order, count, limits, out);
+        with_constant<1, 2, 3, 4>(
+            words_, [&](auto words) { run_words<decltype(words)::value>(targets, order, count, limits, out); });
     }
 
 private:

@@ -121,13 +121,7 @@ private:
     }
     static constexpr int64_t kMaxReached = 1 << 12;  // errors for which the rows stay in the cache
 
-    template <class Pass> int64_t with_planes(Pass&& pass) {
-        if (planes_ <= 2) return pass(std::integral_constant<int, 2>());
-        if (planes_ <= 3) return pass(std::integral_constant<int, 3>());
-        if (planes_ <= 5) return pass(std::integral_constant<int, 5>());
-        if (planes_ <= 8) return pass(std::integral_constant<int, 8>());
-        return pass(std::integral_constant<int, 21>());
-    }
+    template <class Pass> int64_t with_planes(Pass&& pass) { return with_constant<2, 3, 5, 8, 21>(planes_, pass); }
 
     // Encodes the query's symbols from 0 on; all others of the target share one more code.
     void load(const Symbol* query, const Symbol* target) {
@@ -291,9 +285,7 @@ private:
     template <int Planes> void run_strip(int words, int64_t strip, int64_t first, int64_t last) {
         if (first >= last) return;
         check_();
-        if (words == 1) run_words<Planes, 1>(strip, first, last);
-        else if (words == 2) run_words<Planes, 2>(strip, first, last);
-        else run_words<Planes, 4>(strip, first, last);
+        with_constant<1, 2, 4>(words, [&](auto w) { run_words<Planes, decltype(w)::value>(strip, first, last); });
     }
 
     // Columns [first, last): on entry ups_ and downs_ are those of the row above the strip, on return those of its

@@ -33,10 +33,6 @@ public:
     // Errors that fit the band, wherever they are: its diagonals, minus some at the ends.
     static constexpr int64_t kErrors = kRows * (kLanes - 1) + kLanes - 4;
 
-    static bool suits(int64_t n, int64_t m) {
-        return 2 * (n > m ? n - m : m - n) <= kErrors && std::min(n, m) >= kRows;
-    }
-
     explicit SlidingBand(const CodedPair<Code>& pair)
         : size_{pair.n, pair.m}, upper_(pair.n - pair.n / 2),
           blocks_(std::max<int64_t>(kLanes, (upper_ + kRows - 1) / kRows)), highest_((pair.m - pair.n + kErrors) / 2),

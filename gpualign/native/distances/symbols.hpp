@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "common/with_constant.hpp"
 #include "simd/vector.hpp"
 
 namespace gpualign {
@@ -105,18 +106,7 @@ struct Tiles {
 };
 
 // Calls use(std::integral_constant) for words from 1 to kMaxWords.
-template <class Use> void with_words(int words, Use&& use) {
-    switch (words) {
-        case 1: return use(std::integral_constant<int, 1>());
-        case 2: return use(std::integral_constant<int, 2>());
-        case 3: return use(std::integral_constant<int, 3>());
-        case 4: return use(std::integral_constant<int, 4>());
-        case 5: return use(std::integral_constant<int, 5>());
-        case 6: return use(std::integral_constant<int, 6>());
-        case 7: return use(std::integral_constant<int, 7>());
-        default: return use(std::integral_constant<int, 8>());
-    }
-}
+template <class Use> void with_words(int words, Use&& use) { with_constant<1, 2, 3, 4, 5, 6, 7, 8>(words, use); }
 
 template <class Symbol> struct Text {
     const Symbol* symbols;

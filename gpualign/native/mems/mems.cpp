@@ -4,9 +4,6 @@
 #include <nanobind/stl/vector.h>
 #include <nanobind/stl/optional.h>
 
-#include <cstdlib>
-#include <cstring>
-#include <limits>
 #include <string>
 #include <tuple>
 
@@ -67,20 +64,12 @@ auto find_mems(const MemIndex& index, const MemText& text, uint64_t from, uint64
     return tuple_of(to_python(std::move(columns)), reached);
 }
 
-Output<uint8_t> text_to_numpy(TextBuffer& text) {
-    const size_t size = text.size();
-    uint8_t* bytes = text.release();
-    return Output<uint8_t>(bytes, {size}, nb::capsule(bytes, [](void* p) noexcept { std::free(p); }));
-}
-
-// Names of a text's records: bytes, and where each begins.
-using Names = std::tuple<Input<uint8_t>, Input<int64_t>>;
-
 // Formats the matches that start in [from, to).
-auto report_mems(const MemIndex& index, const nb::bytes& style, const MemText& text, const Names& names, uint64_t from,
-    uint64_t to, const FoundColumns::Tuple& found) {
+auto report_mems(const MemIndex& index, const nb::bytes& style, const MemText& text,
+    const std::tuple<Input<uint8_t>, Input<int64_t>>& names, uint64_t from, uint64_t to,
+    const FoundColumns::Tuple& found) {
     check_range(text, from, to);
-    const NameList queries{std::get<0>(names).data(), std::get<1>(names).data()};
+    const Names queries{std::get<0>(names).data(), std::get<1>(names).data()};
     MemReporter reporter(text, index.reference.view(), index.names, queries, struct_of<MemStyle>(style), from);
     const FoundColumns columns(found);
     {
@@ -89,7 +78,7 @@ auto report_mems(const MemIndex& index, const nb::bytes& style, const MemText& t
         for (size_t i = 0; i < columns.size(); i++) reporter.put(columns[i]);
         reporter.finish(to);
     }
-    return tuple_of(text_to_numpy(reporter.out), reporter.headers);
+    return tuple_of(to_numpy(std::move(reporter.out)), reporter.headers);
 }
 
 struct MutableColumns {

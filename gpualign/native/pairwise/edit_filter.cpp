@@ -6,6 +6,7 @@
 #include "algo/pairwise/matching.hpp"
 #include "arrays.hpp"
 #include "bindings.hpp"
+#include "common/with_constant.hpp"
 #include "simd/vector.hpp"
 
 namespace gpualign {
@@ -155,11 +156,8 @@ Distances edit_distances(const uint8_t* query_codes, const int64_t* query_offset
                 lane.query = &bits[l];
             }
             built = built_now;
-            if (list == 0) run_group<1>(group, int(count), matching);
-            else if (list == 1) run_group<2>(group, int(count), matching);
-            else if (list == 2) run_group<4>(group, int(count), matching);
-            else if (list == 3) run_group<8>(group, int(count), matching);
-            else run_group<16>(group, int(count), matching);
+            with_constant<1, 2, 4, 8, 16>(
+                1 << list, [&](auto words) { run_group<decltype(words)::value>(group, int(count), matching); });
             for (size_t l = 0; l < count; l++)
                 if (group[l].distance <= group[l].limit) result[lists[list][begin + l]] = group[l].distance;
         }

@@ -2,7 +2,6 @@
 // keeps four bits a cell; where the table would be too large, the borders of blocks of columns are kept instead and the
 // blocks are computed again, from the last to the first, block within block if need be.
 #pragma once
-#include <utility>
 #include <vector>
 
 #include "pairwise/ends.hpp"
@@ -42,13 +41,13 @@ public:
         tracking_ = false;
         ends_.finish();
         if (!traced) return;
-        for (int l = 0; l < count; l++) begin_walk(pairs[l]);
+        for (int l = 0; l < count; l++) pairs[l].begin_walk(scheme);
         if (direct) {
             walk_back(0);
         } else {
             backward(borders, cols_);
         }
-        for (int l = 0; l < count; l++) end_walk(pairs[l]);
+        for (int l = 0; l < count; l++) pairs[l].end_walk(scheme);
     }
 
 private:
@@ -245,24 +244,6 @@ private:
     }
 
     // ---- the walk ----
-    static void push(Pair& pair, uint32_t operation, int64_t length) {
-        if (length == 0) return;
-        if (!pair.cigar.empty() && (pair.cigar.back() & 15) == operation) {
-            pair.cigar.back() += uint32_t(length) << 4;
-        } else {
-            pair.cigar.push_back(uint32_t(length) << 4 | operation);
-        }
-    }
-
-    void begin_walk(Pair& pair) {
-        pair.walk = {pair.end_i, pair.end_j, 0};
-        pair.walking = pair.end_i > 0 && pair.end_j > 0;
-        pair.cigar.clear();
-        if (Local) return;
-        if (!scheme_->free_target_end) push(pair, op_delete, pair.m - std::exchange(pair.end_j, pair.m));
-        if (!scheme_->free_query_end) push(pair, op_insert, pair.n - std::exchange(pair.end_i, pair.n));
-    }
-
     void walk_back(int64_t c0) {
         for (int l = 0; l < count_; l++) {
             Pair& pair = pairs_[l];
@@ -272,25 +253,10 @@ private:
                 const int k = int(column % K);
                 const Word& word = table_[strip_start_[column / K] + (walk.i - 1) * words + k / cells];
                 const uint32_t bits = uint32_t(L::get(word, l)) >> (4 * (cells - 1 - k % cells));
-                const bool goes_on = step(walk, bits & 15, [&](uint32_t operation) { push(pair, operation, 1); });
+                const bool goes_on = step(walk, bits & 15, [&](uint32_t operation) { pair.push(operation, 1); });
                 pair.walking = goes_on && walk.i > 0 && walk.j > 0;
             }
         }
-    }
-
-    void end_walk(Pair& pair) {
-        Walk& walk = pair.walk;
-        if (!Local && !scheme_->free_target_start) {
-            push(pair, op_delete, walk.i == 0 ? walk.j : 0);
-            walk.j = walk.i == 0 ? 0 : walk.j;
-        }
-        if (!Local && !scheme_->free_query_start) {
-            push(pair, op_insert, walk.j == 0 ? walk.i : 0);
-            walk.i = walk.j == 0 ? 0 : walk.i;
-        }
-        pair.start_i = int32_t(walk.i);
-        pair.start_j = int32_t(walk.j);
-        std::reverse(pair.cigar.begin(), pair.cigar.end());
     }
 
     const Scheme* scheme_ = nullptr;

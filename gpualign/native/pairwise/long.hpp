@@ -40,15 +40,9 @@ public:
         if (!Local) choose_end(whole, last_row);
         else choose_end(whole, kept, traced);
         if (!traced) return;
-        walk_ = {pair.end_i, pair.end_j, 0};
-        if (!Local && !scheme_.free_target_end) push(op_delete, pair.m - std::exchange(pair.end_j, pair.m));
-        if (!Local && !scheme_.free_query_end) push(op_insert, pair.n - std::exchange(pair.end_i, pair.n));
+        pair.begin_walk(scheme_);
         go_back_through(whole, kept, 0, 0, table_bytes / 4);
-        if (!Local && walk_.i == 0 && !scheme_.free_target_start) push(op_delete, std::exchange(walk_.j, 0));
-        if (!Local && walk_.j == 0 && !scheme_.free_query_start) push(op_insert, std::exchange(walk_.i, 0));
-        pair.start_i = int32_t(walk_.i);
-        pair.start_j = int32_t(walk_.j);
-        std::reverse(pair.cigar.begin(), pair.cigar.end());
+        pair.end_walk(scheme_);
     }
 
 private:
@@ -151,9 +145,10 @@ private:
 
     // From where the walk stands, the last cell of a part that begins after row `i0` and column `j0`, to its border.
     void go_back_through(const DpTile& part, const KeptBorders& kept, int64_t i0, int64_t j0, int64_t bytes) {
-        while (!ended_ && walk_.i > i0 && walk_.j > j0) {
+        const Walk& walk = pair_->walk;
+        while (pair_->walking && walk.i > i0 && walk.j > j0) {
             int64_t row, column;
-            const DpTile inner = part_at(part, kept, walk_.i - i0, walk_.j - j0, row, column);
+            const DpTile inner = part_at(part, kept, walk.i - i0, walk.j - j0, row, column);
             if (inner.n * inner.m <= max_direct) {
                 trace(inner, i0 + row, j0 + column);
                 continue;
@@ -167,9 +162,10 @@ private:
 
     void trace(const DpTile& part, int64_t i0, int64_t j0) {
         directions_.compute(part);
-        while (!ended_ && walk_.i > i0 && walk_.j > j0)
-            ended_ = !step(
-                walk_, directions_.bits(walk_.i - i0, walk_.j - j0), [&](uint32_t operation) { push(operation, 1); });
+        Walk& walk = pair_->walk;
+        while (pair_->walking && walk.i > i0 && walk.j > j0)
+            pair_->walking = step(walk, directions_.bits(walk.i - i0, walk.j - j0),
+                [&](uint32_t operation) { pair_->push(operation, 1); });
     }
 
     // Calls row(i, strip) after each row of the strip that begins with column c, of local alignments.
@@ -195,19 +191,10 @@ private:
         }
     }
 
-    void push(uint32_t operation, int64_t length) {
-        if (length == 0) return;
-        std::vector<uint32_t>& cigar = pair_->cigar;
-        if (!cigar.empty() && (cigar.back() & 15) == operation) cigar.back() += uint32_t(length) << 4;
-        else cigar.push_back(uint32_t(length) << 4 | operation);
-    }
-
     const Scheme& scheme_;
     int threads_;
     Wave<Affine, Local> wave_;
     Pair* pair_ = nullptr;
-    Walk walk_{};
-    bool ended_ = false;  // a local alignment's start is reached
     PartDirections<Affine, Local> directions_;
     std::vector<BorderCell> right_;  // of a part, by row
 };

@@ -4,32 +4,18 @@
 #include <climits>
 #include <cstdint>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "algo/pairwise/matching.hpp"
 #include "algo/pairwise/nw.hpp"
-#include "simd/vector.hpp"
+#include "simd/lanes.hpp"
 
 namespace gpualign {
 
 template <class T> GPUALIGN_HD Vec<T> flag(Vec<T> mask, uint32_t bits) { return mask & Vec<T>(T(bits)); }
 
 namespace nw {
-
-// Lane access for vectors and, where a table would be too large for several lanes, plain integers.
-template <class Word> struct Lanes;
-template <class T> struct Lanes<Vec<T>> {
-    using Value = T;
-    static constexpr int count = Vec<T>::lanes;
-    static T get(const Vec<T>& word, int lane) { return word[lane]; }
-    static void set(Vec<T>& word, int lane, T x) { word.set(lane, x); }
-};
-template <> struct Lanes<int32_t> {
-    using Value = int32_t;
-    static constexpr int count = 1;
-    static int32_t get(int32_t word, int) { return word; }
-    static void set(int32_t& word, int, int32_t x) { word = x; }
-};
 
 struct Scheme {
     const int32_t* scores;  // symbols x symbols, row: the query's symbol
@@ -94,9 +80,31 @@ struct Pair {
     int32_t band_low, band_high;  // diagonals j - i that an optimal path may touch, inclusive
     int32_t score;
     int32_t start_i, end_i, start_j, end_j;
-    std::vector<uint32_t> cigar;  // BAM encoding
+    std::vector<uint32_t> cigar;  // BAM encoding; while the walk goes back, from the end
     Walk walk;
-    bool walking;
+    bool walking;  // neither at a border of the table nor at a local alignment's start
+
+    void push(uint32_t operation, int64_t length) {
+        if (length == 0) return;
+        if (!cigar.empty() && (cigar.back() & 15) == operation) cigar.back() += uint32_t(length) << 4;
+        else cigar.push_back(uint32_t(length) << 4 | operation);
+    }
+    // From the alignment's end, with the gap that follows it where that is not free.
+    void begin_walk(const Scheme& scheme) {
+        walk = {end_i, end_j, 0};
+        walking = end_i > 0 && end_j > 0;
+        cigar.clear();
+        if (scheme.local) return;
+        if (!scheme.free_target_end) push(op_delete, m - std::exchange(end_j, m));
+        if (!scheme.free_query_end) push(op_insert, n - std::exchange(end_i, n));
+    }
+    void end_walk(const Scheme& scheme) {
+        if (!scheme.local && !scheme.free_target_start && walk.i == 0) push(op_delete, std::exchange(walk.j, 0));
+        if (!scheme.local && !scheme.free_query_start && walk.j == 0) push(op_insert, std::exchange(walk.i, 0));
+        start_i = int32_t(walk.i);
+        start_j = int32_t(walk.j);
+        std::reverse(cigar.begin(), cigar.end());
+    }
 };
 
 }  // namespace nw

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "algo/search/seeds.hpp"
+#include "common/with_constant.hpp"
 #include "search/blocks.hpp"
 #include "search/climb.hpp"
 #include "search/seed_table.hpp"
@@ -25,15 +26,8 @@ public:
     void run() {
         if (tables_.has_seeds()) {
             slots_.assign(tables_.segments().size(), 0);
-            switch (tables_.table().bases) {
-                case 6: look_up<6>(); break;
-                case 7: look_up<7>(); break;
-                case 8: look_up<8>(); break;
-                case 9: look_up<9>(); break;
-                case 10: look_up<10>(); break;
-                case 11: look_up<11>(); break;
-                default: look_up<12>();
-            }
+            with_constant<6, 7, 8, 9, 10, 11, 12>(
+                tables_.table().bases, [&](auto bases) { look_up<decltype(bases)::value>(); });
             compare_segments(narrow_);
             compare_segments(wide_);
             around_ambiguous();

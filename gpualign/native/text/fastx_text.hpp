@@ -9,7 +9,7 @@
 
 #include "algo/text/fastq.hpp"
 #include "simd/blocks.hpp"
-#include "text/counted.hpp"
+#include "text/messages.hpp"
 
 namespace gpualign {
 
@@ -79,17 +79,6 @@ private:
 
 inline const char* const kFourLines =
     " (FASTQ has four lines a record, or several lines of bases from its first records on)";
-
-[[noreturn]] inline void fail_at(long line_offset, const std::string& what) {
-    // gpualign/io/fastx.py splits this into a line number and a sentence
-    throw std::invalid_argument(std::to_string(line_offset) + "\t" + what);
-}
-
-inline std::string printable(const char* begin, const char* end, size_t maximum = 40) {
-    std::string text;
-    for (const char* p = begin; p < end && text.size() < maximum; p++) text += (*p >= 32 && *p < 127) ? *p : '?';
-    return text;
-}
 
 inline void append(std::vector<uint8_t>& bytes, const char* begin, const char* end) {
     bytes.insert(bytes.end(), reinterpret_cast<const uint8_t*>(begin), reinterpret_cast<const uint8_t*>(end));

@@ -4,25 +4,15 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "text/counted.hpp"
+#include "text/messages.hpp"
 
 namespace gpualign {
 
-[[noreturn]] inline void fail_at_line(int64_t line, const std::string& what) {
-    // gpualign/verify/candidates.py splits this into a line number and a sentence
-    throw std::invalid_argument(std::to_string(line) + "\t" + what);
-}
-
-inline std::string shown(std::string_view text) {
-    std::string out;
-    for (char c : text.substr(0, 60)) out += c >= 32 && c < 127 ? c : '?';
-    return out;
-}
+inline std::string shown(std::string_view text) { return printable(text.data(), text.data() + text.size(), 60); }
 
 inline constexpr int kMaxFields = 12;  // PAF's
 
@@ -41,10 +31,9 @@ inline int split(std::string_view line, std::string_view* fields) {
 
 inline int64_t number(std::string_view text, int64_t line, const char* what) {
     int64_t value = 0;
-    if (text.empty() || text.size() > 18)
-        fail_at_line(line, std::string(what) + " is not a number: '" + shown(text) + "'");
+    if (text.empty() || text.size() > 18) fail_at(line, std::string(what) + " is not a number: '" + shown(text) + "'");
     for (char c : text) {
-        if (c < '0' || c > '9') fail_at_line(line, std::string(what) + " is not a number: '" + shown(text) + "'");
+        if (c < '0' || c > '9') fail_at(line, std::string(what) + " is not a number: '" + shown(text) + "'");
         value = value * 10 + (c - '0');
     }
     return value;
@@ -55,7 +44,7 @@ inline uint8_t strand_of(std::string_view text, int64_t line) {
     if (text == "+") return 0;
     if (text == "-") return 1;
     if (text == "." || text.empty()) return 2;
-    fail_at_line(line, "strand is '" + shown(text) + "' (expected +, - or .)");
+    fail_at(line, "strand is '" + shown(text) + "' (expected +, - or .)");
 }
 
 // Looks names up in `Names`, which has find(name): a number, or -1. Consecutive lines mostly have the same names.
@@ -111,32 +100,31 @@ void parse_candidate(
     int64_t begin, end, before = 0, after = 0;
     if (kind == 't') {
         if (fields < 4)
-            fail_at_line(at, counted(size_t(fields), "column") + " (expected query, target, start, end, strand)");
+            fail_at(at, counted(size_t(fields), "column") + " (expected query, target, start, end, strand)");
         query = f[0], target = f[1], strand = fields > 4 ? f[4] : std::string_view();
         begin = number(f[2], at, "start");
         end = number(f[3], at, "end");
-        if (begin < 1) fail_at_line(at, "start is 0 (positions count from 1)");
+        if (begin < 1) fail_at(at, "start is 0 (positions count from 1)");
         begin--;
     } else if (kind == 'b') {
         if (fields < 6)
-            fail_at_line(
-                at, counted(size_t(fields), "column") + " (expected BED's chrom, start, end, name, score, strand)");
+            fail_at(at, counted(size_t(fields), "column") + " (expected BED's chrom, start, end, name, score, strand)");
         target = f[0], query = f[3], strand = f[5];
         begin = number(f[1], at, "start");
         end = number(f[2], at, "end");
     } else {
-        if (fields < 9) fail_at_line(at, counted(size_t(fields), "column") + " (expected PAF's twelve)");
+        if (fields < 9) fail_at(at, counted(size_t(fields), "column") + " (expected PAF's twelve)");
         query = f[0], strand = f[4], target = f[5];
         before = number(f[2], at, "query start");
         after = number(f[1], at, "query length") - number(f[3], at, "query end");
-        if (after < 0) fail_at_line(at, "the query's end lies beyond its length");
+        if (after < 0) fail_at(at, "the query's end lies beyond its length");
         begin = number(f[7], at, "target start");
         end = number(f[8], at, "target end");
     }
-    if (end < begin) fail_at_line(at, "the end lies before the start");
+    if (end < begin) fail_at(at, "the end lies before the start");
     const int32_t q = queries.find(query), t = targets.find(target);
-    if (q < 0) fail_at_line(at, "no query is named '" + shown(query) + "'");
-    if (t < 0) fail_at_line(at, "no target is named '" + shown(target) + "'");
+    if (q < 0) fail_at(at, "no query is named '" + shown(query) + "'");
+    if (t < 0) fail_at(at, "no target is named '" + shown(target) + "'");
     const uint8_t s = strand_of(strand, at);
     if (s == 1) std::swap(before, after);
     out.add(q, t, begin, end, before, after, s);

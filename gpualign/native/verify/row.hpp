@@ -2,12 +2,12 @@
 // would have to send five times the bytes of its results: so the host writes them.
 #pragma once
 #include <cstdint>
+#include <string_view>
 
 namespace gpualign {
 
 struct VerifyRow {
-    const char *query, *target;  // their names
-    uint64_t query_size, target_size;
+    std::string_view query, target;  // their names
     int64_t length;          // of the query
     int64_t first, columns;  // of the aligned region, counted from the target's start
     int32_t distance;        // -1: beyond the limit
@@ -25,9 +25,9 @@ template <class Out> void put_identity(Out& out, int64_t distance, int64_t lengt
 
 // All but what follows the identity, and the end of the line.
 template <class Out> void put_verify_row(Out& out, const VerifyRow& row) {
-    out.put(row.query, row.query_size);
+    out.put(row.query.data(), row.query.size());
     out.put('\t');
-    out.put(row.target, row.target_size);
+    out.put(row.target.data(), row.target.size());
     out.put('\t');
     out.put(row.reverse ? '-' : '+');
     if (row.distance < 0) {

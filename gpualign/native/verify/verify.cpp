@@ -11,6 +11,7 @@
 #include "verify/row.hpp"
 #include "index/reference_arrays.hpp"
 #include "common/myers_batch.hpp"
+#include "text/names.hpp"
 #include "text/text_input.hpp"
 
 namespace gpualign {
@@ -191,32 +192,13 @@ auto verify_cigars(const ReferenceArrays& reference, Input<uint8_t> bases, Input
     return tuple_of(nb::bytes(text.data(), text.size()), to_numpy(std::move(ends)));
 }
 
-// What lines show of pairs besides what was found.
-struct Shown {
-    Input<int32_t> target;
-    Input<uint8_t> query_names;
-    Input<int64_t> query_name_offsets;
-    Input<uint8_t> target_names;
-    Input<int64_t> target_name_offsets;
-
-    VerifyRow row(const Found& found, const int64_t* contig_offsets, size_t i) const {
-        const size_t q = size_t(found.query.data()[i]), t = size_t(target.data()[i]);
-        const auto name = [](const Input<uint8_t>& text, int64_t at) {
-            return reinterpret_cast<const char*>(text.data()) + at;
-        };
-        const int64_t *query = query_name_offsets.data() + q, *named = target_name_offsets.data() + t;
-        return {name(query_names, query[0]), name(target_names, named[0]), uint64_t(query[1] - query[0]),
-            uint64_t(named[1] - named[0]), found.query_length(i), int64_t(found.from(i)) - contig_offsets[t],
-            int64_t(found.to(i) - found.from(i)), found.distance.data()[i], found.strand.data()[i] != 0};
-    }
-};
-
 Output<uint8_t> verify_lines(const ReferenceArrays& reference, Input<uint8_t> bases, Input<int64_t> offsets,
     Input<int32_t> query, Input<uint32_t> begin, Input<uint8_t> strand, Input<int32_t> distance, Input<int32_t> start,
     Input<int32_t> end, Input<int32_t> target, Input<uint8_t> query_names, Input<int64_t> query_name_offsets,
     Input<uint8_t> target_names, Input<int64_t> target_name_offsets, bool with_cigar) {
     const Found found{reference, bases, offsets, query, begin, strand, distance, start, end};
-    const Shown shown{target, query_names, query_name_offsets, target_names, target_name_offsets};
+    const Names queries{query_names.data(), query_name_offsets.data()};
+    const Names targets{target_names.data(), target_name_offsets.data()};
     Text out;
     {
         nb::gil_scoped_release release;
@@ -225,7 +207,10 @@ Output<uint8_t> verify_lines(const ReferenceArrays& reference, Input<uint8_t> ba
         std::string cigar;
         out.reserve(found.size() * 64);
         for (size_t i = 0; i < found.size(); i++) {
-            put_verify_row(out, shown.row(found, contig_offsets, i));
+            const int32_t t = target.data()[i];
+            const auto first = int64_t(found.from(i)), columns = int64_t(found.to(i)) - first;
+            put_verify_row(out, VerifyRow{queries[query.data()[i]], targets[t], found.query_length(i),
+                                    first - contig_offsets[t], columns, distance.data()[i], strand.data()[i] != 0});
             if (with_cigar) {
                 cigar.assign(1, '\t');
                 if (found.hit(i)) cigars.append(cigar, i);

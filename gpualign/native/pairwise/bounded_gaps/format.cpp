@@ -4,20 +4,11 @@
 
 #include "arrays.hpp"
 #include "bindings.hpp"
+#include "text/names.hpp"
 #include "text/text.hpp"
 
 namespace gpualign {
 namespace {
-
-struct Names {
-    Input<uint8_t> text;
-    Input<int64_t> offsets;
-
-    void append(std::string& out, int32_t i) const {
-        const int64_t* at = offsets.data() + i;
-        out.append(reinterpret_cast<const char*>(text.data()) + at[0], size_t(at[1] - at[0]));
-    }
-};
 
 void append_score(std::string& out, int32_t score, int scale) {
     if (scale == 1) return append_number(out, score);
@@ -60,7 +51,8 @@ nb::bytes gapsmis_rows(Input<uint8_t> pattern_names, Input<int64_t> pattern_name
     std::string out;
     {
         nb::gil_scoped_release released;
-        const Names patterns{pattern_names, pattern_name_offsets}, texts{text_names, text_name_offsets};
+        const Names patterns{pattern_names.data(), pattern_name_offsets.data()};
+        const Names texts{text_names.data(), text_name_offsets.data()};
         out.reserve(n * 64);
         for (size_t k = 0; k < n; k++) {
             const int32_t p = pattern_ids.data()[k], t = text_ids.data()[k], count = gaps.data()[k];
@@ -71,9 +63,9 @@ nb::bytes gapsmis_rows(Input<uint8_t> pattern_names, Input<int64_t> pattern_name
                 if (count < 0) out += '*';
                 else append();
             };
-            patterns.append(out, p);
+            out += patterns[p];
             out += '\t';
-            texts.append(out, t);
+            out += texts[t];
             field([&] { append_score(out, score.data()[k], scale); });
             field([&] { append_number(out, count); });
             if (traced) field([&] { append_gaps(out, list, count); });

@@ -5,11 +5,15 @@
 
 #include "arrays.hpp"
 #include "bindings.hpp"
+#include "common/with_constant.hpp"
 #include "pairwise/bounded_gaps/lanes.hpp"
 
 namespace gpualign {
 namespace gapsmis {
 namespace {
+
+// What K alone decides is worth a build of its own only for few gaps, and for the word that nearly all pairs use.
+constexpr int any_gaps = -1;
 
 struct Job {
     Model model;
@@ -27,8 +31,6 @@ void align_group(const Job& job, const Pair* pairs, int used, int32_t unreached)
 template <int fixed_gaps, bool Strict> void align_sorted(const Job& job, const std::vector<Pair>& pairs) {
     using Narrow = Vec<int16_t>;
     using Wide = Vec<int32_t>;
-    // What K alone decides is worth a build of its own only for the word that nearly all pairs use.
-    constexpr int any_gaps = -1;
     for (size_t first = 0; first < pairs.size();) {
         const auto unreached = [&](int bits, size_t count) {
             int64_t m = 0, n = 0;
@@ -59,15 +61,9 @@ template <int fixed_gaps, bool Strict> void align_sorted(const Job& job, const s
 }
 
 void align(const Job& job, const std::vector<Pair>& pairs) {
-    if (job.model.opening < 0) return align_sorted<-1, true>(job, pairs);
-    switch (job.model.gaps) {
-        case 0: return align_sorted<0, false>(job, pairs);
-        case 1: return align_sorted<1, false>(job, pairs);
-        case 2: return align_sorted<2, false>(job, pairs);
-        case 3: return align_sorted<3, false>(job, pairs);
-        case 4: return align_sorted<4, false>(job, pairs);
-        default: return align_sorted<-1, false>(job, pairs);
-    }
+    if (job.model.opening < 0) return align_sorted<any_gaps, true>(job, pairs);
+    with_constant<0, 1, 2, 3, 4, any_gaps>(
+        job.model.gaps, [&](auto gaps) { align_sorted<decltype(gaps)::value, false>(job, pairs); });
 }
 
 Scoring read_scoring(Input<int16_t> table, int symbols) {

@@ -7,35 +7,13 @@
 #include <vector>
 
 #include "algo/pairwise/bounded_gaps/gapsmis.hpp"
-#include "simd/vector.hpp"
+#include "simd/lanes.hpp"
 
 namespace gpualign {
 
 template <class T> GPUALIGN_HD Vec<T> copy_of(const Vec<T>& word) { return Vec<T>(word.v); }
 
 namespace gapsmis {
-
-template <class Word> struct Lanes;
-template <class T> struct Lanes<Vec<T>> {
-    using Scalar = T;
-    static constexpr int count = Vec<T>::lanes;
-    static T get(const Vec<T>& word, int lane) { return word[lane]; }
-    static void set(Vec<T>& word, int lane, T value) { word.set(lane, value); }
-    // value(lane) for the first `used` lanes, written as an array: lane by lane the vector would go through memory
-    // each time.
-    template <class Value> static Vec<T> filled(int used, Value value) {
-        alignas(sizeof(Vec<T>)) T values[count] = {};
-        for (int lane = 0; lane < used; lane++) values[lane] = value(lane);
-        return Vec<T>::load(values);
-    }
-};
-template <> struct Lanes<int32_t> {
-    using Scalar = int32_t;
-    static constexpr int count = 1;
-    static int32_t get(int32_t word, int) { return word; }
-    static void set(int32_t& word, int, int32_t value) { word = value; }
-    template <class Value> static int32_t filled(int, Value value) { return value(0); }
-};
 
 // Symbols as codes 0..symbols-1 and a symbols x symbols table of scores, row = pattern.
 struct Scoring {
@@ -64,7 +42,7 @@ struct Results {
 // Scores of one row against the columns; codes of lanes that share no symbol are looked up one by one.
 template <class Word> class Scores {
     using L = Lanes<Word>;
-    using Scalar = typename L::Scalar;
+    using Scalar = typename L::Value;
 
 public:
     Scores(const Scoring& scoring, const Model& model, const Pair* pairs, int used, int columns)
@@ -120,7 +98,7 @@ private:
 // Aligns the pairs of one word. fixed_gaps is K where it is known at compile time, else -1.
 template <class Word, int fixed_gaps, bool Strict> class Group {
     using L = Lanes<Word>;
-    using Scalar = typename L::Scalar;
+    using Scalar = typename L::Value;
     static constexpr int layers_per_word = 8 * int(sizeof(Scalar)) / direction_bits<Strict>;
     static constexpr int max_gaps = fixed_gaps >= 0 ? fixed_gaps : 64;
 
