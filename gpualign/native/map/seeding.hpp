@@ -51,7 +51,8 @@ struct CandidateList {
 class Seeder {
 public:
     Seeder(const IndexView& index, const ReferenceView& reference, const SeedingParams& params)
-        : index_(index), look_up_(index), reference_(reference), params_(params), target_(target_of(index, reference)),
+        : index_(index), look_up_(index), reference_(reference), params_(params),
+          target_{index, reference.words, nullptr, reference.contig_offsets, int64_t(reference.contigs)},
           scanner_(params.k, params.w) {}
 
     // Loads the reads of a block, which must outlive it.
@@ -295,16 +296,11 @@ private:
             });
     }
 
-    // The fields of a target that the algorithms of algo/map need here.
-    static MapTarget target_of(const IndexView& index, const ReferenceView& reference) {
-        return {index, reference.words, nullptr, reference.contig_offsets, int64_t(reference.contigs)};
-    }
-
     const IndexView& index_;
     const IndexLookup look_up_;
     const ReferenceView& reference_;
     const SeedingParams params_;
-    const MapTarget target_;
+    const MapTarget target_;  // the fields that the algorithms of algo/map need here
     MinimizerScanner scanner_;
     const ReadBlock* block_ = nullptr;
     std::vector<Seed> seeds_;

@@ -113,10 +113,13 @@ public:
         uint32_t count = all.count;
         for (uint32_t s = 0; s < all.singles; s++) {
             const uint32_t i = uint32_t(singles[s]);
-            chains_[count] = {rules_.k, i, i + 1, 0, 0, 0, 0, anchor_reverse(nodes_.anchors[i]), 0, 0};
-            nodes_.chained[i] = nodes_.anchors[i];
-            cover_read(group_, rules_, nodes_.chained, length, nodes_.intervals, chains_[count]);
-            if (rejects(count)) continue;
+            const uint64_t anchor = nodes_.anchors[i];
+            const bool reverse = anchor_reverse(anchor);
+            const int32_t begin = reverse ? length - rules_.k - anchor_query(anchor) : anchor_query(anchor);
+            if (rejects({begin, begin + rules_.k})) continue;
+            chains_[count] = {rules_.k, i, i + 1, 1, rules_.k, 0, 0, reverse, 0, 0};
+            nodes_.chained[i] = anchor;
+            nodes_.intervals[i] = {begin, begin + rules_.k};
             keys[count - better] = uint64_t(i ^ scatter) << 32 | count;
             count++;
         }
@@ -147,14 +150,16 @@ private:
         return chosen;
     }
 
-    // Whether a chain shares the interval of a better one that it does not come near; called by one lane.
-    GPUALIGN_HD bool rejects(uint32_t number) const {
-        int32_t common;
+    // Whether a single anchor shares the interval of a better chain that it does not come near; called by one lane.
+    GPUALIGN_HD bool rejects(const ReadInterval& anchor) const {
         for (uint32_t b = 0; b < bests_; b++) {
             AnchorChain& best = chains_[uint32_t(nodes_.keys[b])];
-            if (!shares(number, uint32_t(nodes_.keys[b]), common)) continue;
-            if (comes_near(rules_, chains_[number], best, common)) return false;
-            best.unaligned = max(best.unaligned, chains_[number].score);
+            int32_t common = 0;
+            for (int32_t i = 0; i < best.intervals; i++)
+                common += shared_bases(nodes_.intervals[best.first + uint32_t(i)], anchor);
+            if (2 * common <= rules_.k) continue;
+            if (100 * rules_.k >= rules_.suboptimal_percent * best.score) return false;
+            best.unaligned = max(best.unaligned, rules_.k);
             return true;
         }
         return false;
