@@ -48,11 +48,10 @@ struct ReadInterval {
 struct AnchorChain {
     int32_t score;
     uint32_t first, last;  // indices among the chained anchors of the read
-    uint32_t contig;
     int32_t intervals, covered;  // intervals of the read that it covers, and their bases
     int32_t aligned,
         unaligned;  // suboptimal chains of the same interval: how many are aligned, and the best score of the others
-    uint8_t reverse, chosen, secondary;
+    uint8_t reverse, secondary;
     uint8_t jumps;  // it contains a long gap, so its alignment may be split
 };
 

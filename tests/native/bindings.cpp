@@ -68,16 +68,25 @@ nb::list chains_of_anchors(const ReferenceArrays& reference, Input<uint8_t> reve
     std::sort(nodes.anchors, nodes.anchors + n);
     std::vector<AnchorChain> capacity(n);
     uint32_t used = 0;
-    const FoundChains found = find_chains(OneLane(), struct_of<ChainRules>(rules), ReferenceText(view), nodes, n, 0,
-        Arena<AnchorChain>{capacity.data(), &used, n});
-    const uint32_t* const order = order_chains(OneLane(), nodes, n, 0, found.count);
+    const OneLane lane;
+    const ReferenceText text(view);
+    const ChainRules chaining = struct_of<ChainRules>(rules);
+    const FoundChains found = ChainFinder<OneLane, ReferenceText>(lane, chaining, text, nodes, n)
+                                  .run(chain_scatter(0, n), Arena<AnchorChain>{capacity.data(), &used, n});
+    uint32_t* const order = order_chains(lane, nodes, n, 0, found.count);
+    AnchorChain* const chains = capacity.data() + found.first;
+    uint32_t better = found.count;
+    while (better && chains[order[better - 1]].score <= chaining.k) better--;
+    const uint32_t count = ChainChoice<OneLane>(lane, chaining, 0, nodes, order, chains)
+                               .add_singles(found, n, chain_scatter(0, n), 0, better);
     nb::list out;
-    for (uint32_t c = 0; c < found.count; c++) {
-        const AnchorChain& chain = capacity[found.first + order[c]];
+    for (uint32_t c = 0; c < count; c++) {
+        const AnchorChain& chain = chains[order[c]];
         nb::list points;
         for (uint32_t a = chain.first; a < chain.last; a++)
             points.append(nb::make_tuple(anchor_query(nodes.chained[a]), anchor_reference(nodes.chained[a])));
-        out.append(nb::make_tuple(chain.score, chain.contig, bool(chain.reverse), points));
+        const uint32_t contig = text.contig_of(anchor_reference(nodes.chained[chain.first]));
+        out.append(nb::make_tuple(chain.score, contig, bool(chain.reverse), points));
     }
     return out;
 }

@@ -22,14 +22,12 @@ public:
 
     uint64_t bases(int64_t i) const { return packed_window(view_.words, uint64_t(i)); }
     uint32_t acgt(int64_t i) const {
-        if (!view_.has_run(uint64_t(i), uint64_t(i) + kBasesPerWord)) return ~0u;
-        uint8_t codes[kBasesPerWord];
-        const uint64_t end = std::min(uint64_t(i) + kBasesPerWord, view_.bases);
-        view_.codes(uint64_t(i), end, codes);
-        uint32_t acgt = ~0u;
-        for (uint64_t j = 0; j < end - uint64_t(i); j++)
-            if (codes[j] == kNoBase) acgt &= ~(1u << j);
-        return acgt;
+        const uint64_t begin = uint64_t(i), end = begin + kBasesPerWord;
+        uint64_t acgt = ~uint64_t(0);
+        for (size_t run = view_.first_run(begin); run < view_.runs && view_.run_starts[run] < end; run++)
+            acgt &= (uint64_t(1) << (std::max<uint64_t>(view_.run_starts[run], begin) - begin)) -
+                    (uint64_t(1) << (std::min<uint64_t>(view_.run_ends[run], end) - begin)) - 1;
+        return uint32_t(acgt);
     }
     uint8_t code(int64_t i) const {
         return view_.has_run(uint64_t(i), uint64_t(i) + 1) ? kNoBase : packed_base(view_.words, uint64_t(i));

@@ -26,7 +26,7 @@ public:
         for (size_t r = 0; r < block_.size(); r++)
             if (block_.read(r).length == block_.read(r).bases &&
                 wants_chaining(params_.rules, block_.view(r), block_.read(r)))
-                ask(r, chained_);
+                ask(r, chain_depth(params_.rules, !block_.loci(r).empty()), chained_);
         chainer_.map(queries_.data(), queries_.size(), chains_);
         for (size_t i = 0; i < chained_.size(); i++) block_.locals(chained_[i]) = std::move(chains_[i]);
         run_densely();
@@ -40,14 +40,9 @@ public:
     }
 
 private:
-    void ask(size_t r, std::vector<size_t>& asked) {
-        const ChainDepth depth = chain_depth(params_.rules, !block_.loci(r).empty());
-        ask(r, depth.max_hits, depth.max_suboptimal, asked);
-    }
-
-    void ask(size_t r, int32_t max_hits, int32_t max_suboptimal, std::vector<size_t>& asked) {
-        queries_.push_back({block_.codes(r, false), block_.codes(r, true), block_.read(r).length, max_hits,
-            max_suboptimal, block_.read(r).tie_break, block_.read(r).conversion});
+    void ask(size_t r, const ChainDepth& depth, std::vector<size_t>& asked) {
+        queries_.push_back({block_.codes(r, false), block_.codes(r, true), block_.read(r).length, depth.max_hits,
+            depth.max_suboptimal, block_.read(r).tie_break, block_.read(r).conversion});
         asked.push_back(r);
     }
 
@@ -58,7 +53,7 @@ private:
             const uint8_t mapq = block_.locals(r).empty() ? uint8_t(0) : block_.locals(r)[0].mapq;
             if (block_.loci(r).empty() &&
                 wants_all_kmers(block_.read(r).length, params_.rules.scores, block_.best_local_score(r), mapq))
-                ask(r, poor_);
+                ask(r, chain_depth(params_.rules, false), poor_);
         }
         dense_chainer_.map(queries_.data(), queries_.size(), chains_);
         for (size_t i = 0; i < poor_.size(); i++)
@@ -73,7 +68,7 @@ private:
             long_.clear();
             for (int64_t bases = 0; r < block_.size() && bases < kLongBases; r++) {
                 if (!params_.is_long(block_.read(r).length)) continue;
-                ask(r, params_.long_reads.max_hits, params_.long_reads.max_suboptimal, long_);
+                ask(r, {params_.long_reads.max_hits, params_.long_reads.max_suboptimal}, long_);
                 bases += block_.read(r).length;
             }
             long_chainer_.map(queries_.data(), queries_.size(), chains_);

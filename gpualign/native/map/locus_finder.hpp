@@ -2,6 +2,7 @@
 // rescue.
 #pragma once
 #include <cstdint>
+#include <numeric>
 #include <vector>
 
 #include "algo/map/find_reads.hpp"
@@ -29,7 +30,9 @@ public:
         search_.load(bases.bytes, bases.offsets + from, to - from, conversions ? conversions + from : nullptr);
         clipped_.clear();
         if (mates && !params_.seeding.full) clip_at_inserts();
-        load_seeds();
+        seeder_.load(block_);
+        all_.resize(block_.size());
+        std::iota(all_.begin(), all_.end(), size_t(0));
         mate_numbers_ = mates ? mates + from : nullptr;
         sought_ = &all_;
         find_end_to_end(params_.rules, params_.seeding.full, *this);
@@ -82,20 +85,6 @@ public:
     }
 
 private:
-    void load_seeds() {
-        all_.clear();
-        read_codes_.clear();
-        read_lengths_.clear();
-        read_strands_.clear();
-        for (size_t r = 0; r < block_.size(); r++) {
-            all_.push_back(r);
-            read_codes_.push_back(block_.codes(r, false));
-            read_lengths_.push_back(block_.read(r).length);
-            read_strands_.push_back(kmer_strand(block_.read(r).conversion));
-        }
-        seeder_.load(read_codes_, read_lengths_, read_strands_);
-    }
-
     // Clips mates that are longer than the insert of their pair (algo/map/read_through.hpp).
     void clip_at_inserts() {
         for (size_t first = 0; first + 1 < block_.size(); first++) {
@@ -133,25 +122,16 @@ private:
         unclipped_.clear();
         for (const size_t r : clipped_) {
             Read& read = block_.read(r);
-            if (is_clipped_at_insert(OneLane(), params_.rules, block_.view(r), read, packed(r), text_)) continue;
+            const ChainQuery all{packed_.of(block_.codes(r, false), read.bases, read.conversion), false};
+            if (is_clipped_at_insert(OneLane(), params_.rules, block_.view(r), read, all, text_)) continue;
             set_length(r, read.bases);
             block_.loci(r).clear();
             read.failed = read.near_hits = 0;
-            read.seeds =
-                uint32_t(seeder_.look_up_part(block_.codes(r, false), read.bases, kmer_strand(read.conversion)));
+            read.seeds = uint32_t(seeder_.look_up_again(r));
             unclipped_.push_back(r);
         }
         sought_ = &unclipped_;
         find_end_to_end(params_.rules, params_.seeding.full, *this);
-    }
-
-    // All bases of a read, those beyond the insert too.
-    ChainQuery packed(size_t r) {
-        const int32_t length = block_.read(r).bases;
-        words_.assign(size_t(length) / kBasesPerWord + 2, 0);
-        not_acgt_.assign(words_.size(), ~0u);
-        const bool clean = pack_codes(block_.codes(r, false), length, words_.data(), not_acgt_.data());
-        return {{words_.data(), not_acgt_.data(), length, 0, 0, clean, 0, block_.read(r).conversion}, false};
     }
 
     void set_length(size_t r, int32_t length) {
@@ -187,7 +167,7 @@ private:
     static constexpr size_t kWindowsAtOnce = 1 << 16;
 
     void add_candidate(size_t r, const Candidate& c) {
-        search_.add(r, c.contig, c.reverse, c.seed_hits, c.begin, c.end());
+        search_.add(r, c.contig, c.reverse, c.seed_hits, c.begin, c.end(), block_.read(r).limit);
     }
 
     const MapParams params_;
@@ -197,15 +177,11 @@ private:
     WindowSearch search_;
     LocalFinder local_finder_;
     MatesOfBlock mates_;
-    std::vector<const uint8_t*> read_codes_;
-    std::vector<int32_t> read_lengths_;
-    std::vector<KmerStrand> read_strands_;
     const uint8_t* mate_numbers_ = nullptr;
     const std::vector<size_t>* sought_ = nullptr;  // reads that find_end_to_end visits: all_ or unclipped_
     std::vector<size_t> all_, clipped_, unclipped_;  // reads: of the block, clipped ones, and those taken back
     std::vector<Candidate> candidates_;
-    std::vector<uint64_t> words_;
-    std::vector<uint32_t> not_acgt_;  // of a packed read
+    PackedRead packed_;
 };
 
 }  // namespace gpualign

@@ -101,10 +101,18 @@ private:
         a.mapq = choices_[c].mapq;
         a.contig = int32_t(locus.contig);
         a.distance = locus.distance;
-        const auto one_substitution = [&] {
-            return mismatches(codes, conversion, read.length, locus.begin, contig_begin) == 1;
+        const auto along_diagonal = [&](auto&& visit) {
+            return visit_diagonal(codes, conversion, read.length, locus.begin, contig_begin, visit);
         };
-        const auto is_best = [&] { return ungapped_is_best(codes, conversion, read.length, locus, contig_begin); };
+        const auto one_substitution = [&] {
+            int n = 0;
+            return along_diagonal([&](uint8_t own, uint8_t met) { n += own != met || own == kNoBase; }) && n == 1;
+        };
+        const auto is_best = [&] {
+            UngappedScore score(params_.rules.scores);
+            return along_diagonal([&](uint8_t own, uint8_t met) { score.add(own, met); }) &&
+                   score.is_best(locus.distance);
+        };
         if (is_plainly_ungapped(params_.rules.scores, a.distance, read.ambiguous, one_substitution, is_best)) {
             a.position = locus.begin - contig_begin;
             a.score = ungapped_score(params_.rules.scores, read.length, a.distance);
@@ -116,30 +124,18 @@ private:
         task_choices_.push_back(c);
     }
 
-    // The reference's bases from `begin` on, next to a query's; where conversion explains a difference, the query's
-    // base.
-    const uint8_t* met_by(const uint8_t* query, Conversion conversion, int32_t length, int64_t begin) {
+    // Calls visit with each base of a query and the reference's base next to it, the first one at `begin`; where
+    // conversion explains a difference, with the query's base. False if that is before the contig.
+    template <class Visit>
+    bool visit_diagonal(const uint8_t* query, Conversion conversion, int32_t length, int64_t begin,
+        int64_t contig_begin, Visit&& visit) {
+        if (begin < contig_begin) return false;
         window_.resize(size_t(length));
-        reference_.codes(uint64_t(begin), uint64_t(begin + length), window_.data());
-        convert_reference(conversion, query, length, window_.data());
-        return window_.data();
-    }
-
-    int mismatches(const uint8_t* query, Conversion conversion, int32_t length, int64_t begin, int64_t contig_begin) {
-        if (begin < contig_begin) return length;
-        const uint8_t* const met = met_by(query, conversion, length, begin);
-        int n = 0;
-        for (int32_t i = 0; i < length; i++) n += query[i] != met[i] || query[i] == kNoBase;
-        return n;
-    }
-
-    bool ungapped_is_best(
-        const uint8_t* query, Conversion conversion, int32_t length, const Locus& locus, int64_t contig_begin) {
-        if (locus.begin < contig_begin) return false;
-        const uint8_t* const met = met_by(query, conversion, length, locus.begin);
-        UngappedScore score(params_.rules.scores);
-        for (int32_t i = 0; i < length; i++) score.add(query[i], met[i]);
-        return score.is_best(locus.distance);
+        uint8_t* const met = window_.data();
+        reference_.codes(uint64_t(begin), uint64_t(begin + length), met);
+        convert_reference(conversion, query, length, met);
+        for (int32_t i = 0; i < length; i++) visit(query[i], met[i]);
+        return true;
     }
 
     const ReferenceView& reference_;

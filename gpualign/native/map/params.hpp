@@ -6,9 +6,15 @@
 #include "abi/map.hpp"
 #include "algo/map/chain/short_reads.hpp"
 #include "map/chain_mapper.hpp"
-#include "map/seeding.hpp"
 
 namespace gpualign {
+
+struct SeedingParams {
+    int k, w;
+    int32_t max_hits;        // hits followed per read after the rarest seed
+    int32_t max_candidates;  // candidates kept per read
+    bool full;                // follow all hits and keep all candidates
+};
 
 struct MapParams {
     MapRules rules;  // as on the device, without `limits`

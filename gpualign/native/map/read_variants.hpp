@@ -27,11 +27,26 @@ inline bool pack_codes(const uint8_t* codes, int32_t length, uint64_t* words, ui
     return any < 4;
 }
 
+// A read as the algorithms of algo/map take it, with its memory.
+class PackedRead {
+public:
+    MapRead of(const uint8_t* codes, int32_t length, Conversion conversion = Conversion::none) {
+        words_.assign(size_t(length) / kBasesPerWord + 2, 0);
+        not_acgt_.assign(words_.size(), ~0u);
+        const bool clean = pack_codes(codes, length, words_.data(), not_acgt_.data());
+        return {words_.data(), not_acgt_.data(), length, 0, 0, clean, 0, conversion};
+    }
+
+private:
+    std::vector<uint64_t> words_;
+    std::vector<uint32_t> not_acgt_;
+};
+
 class ReadVariants {
 public:
     // Calls visit(Minimizer) for each.
     template <class Visit> void visit(const uint8_t* codes, int32_t length, int k, int w, Visit&& visit) {
-        const MapRead read = packed(codes, length);
+        const MapRead read = read_.of(codes, length);
         for (std::vector<uint64_t>& memory : of_kmers_) memory.resize(size_t(length));
         const VariantMemory memory{of_kmers_[0].data(), of_kmers_[1].data(), of_kmers_[2].data(), of_kmers_[3].data()};
         for_each_variant(OneLane(), read, k, w, memory, [&](bool is, uint64_t hash, int32_t p, bool reverse) {
@@ -40,16 +55,7 @@ public:
     }
 
 private:
-    MapRead packed(const uint8_t* codes, int32_t length) {
-        const size_t words = size_t(length) / kBasesPerWord + 2;
-        words_.assign(words, 0);
-        not_acgt_.assign(words, ~0u);
-        const bool clean = pack_codes(codes, length, words_.data(), not_acgt_.data());
-        return {words_.data(), not_acgt_.data(), length, 0, 0, clean, 0};
-    }
-
-    std::vector<uint64_t> words_;
-    std::vector<uint32_t> not_acgt_;
+    PackedRead read_;
     std::vector<uint64_t> of_kmers_[4];
 };
 

@@ -9,17 +9,11 @@
 #include "index/lookup.hpp"
 #include "index/minimizers.hpp"
 #include "index/reference.hpp"
+#include "map/read_block.hpp"
 #include "map/read_variants.hpp"
 #include "map/seed_hits.hpp"
 
 namespace gpualign {
-
-struct SeedingParams {
-    int k, w;
-    int32_t max_hits;        // hits followed per read after the rarest seed
-    int32_t max_candidates;  // candidates kept per read
-    bool full;                // follow all hits and keep all candidates
-};
 
 // A window of the reference where a read may lie.
 struct Candidate {
@@ -57,15 +51,13 @@ struct CandidateList {
 class Seeder {
 public:
     Seeder(const IndexView& index, const ReferenceView& reference, const SeedingParams& params)
-        : index_(index), look_up_(index), reference_(reference), params_(params), target_(target_of(index, reference)),
+        : index_(index), look_up_(index), reference_(reference), params_(params),
+          target_{index, reference.words, nullptr, reference.contig_offsets, int64_t(reference.contigs)},
           scanner_(params.k, params.w) {}
 
-    // Loads the reads of a block; they must outlive it.
-    void load(const std::vector<const uint8_t*>& codes, const std::vector<int32_t>& lengths,
-        const std::vector<KmerStrand>& strands) {
-        codes_ = &codes;
-        strands_ = &strands;
-        lengths_ = &lengths;
+    // Loads the reads of a block, which must outlive it.
+    void load(const ReadBlock& block) {
+        block_ = &block;
         seeds_.clear();
         first_seed_.assign(1, 0);
         found_ = 0;
@@ -77,7 +69,7 @@ public:
     // Finds the seeds of the reads up to r, and of the next one, in batches, so that the memory accesses of many
     // look-ups overlap.
     void find(size_t r) {
-        const size_t end = std::min(r + 2, codes_->size());
+        const size_t end = std::min(r + 2, block_->size());
         while (first_seed_.size() <= end || found_ < first_seed_[end]) {
             const size_t scanned = seeds_.size();
             scan_some();
@@ -91,10 +83,9 @@ public:
     size_t look_up_variants(const uint8_t* codes, int32_t length) {
         return look_up([&](auto&& add) { variants_.visit(codes, length, params_.k, params_.w, add); });
     }
-    // Looks up the minimizers of a segment of a read; returns as look_up_variants() does.
-    size_t look_up_part(const uint8_t* codes, int32_t length, KmerStrand strand) {
-        scanner_.set_strand(strand);
-        return look_up([&](auto&& add) { scanner_.scan(codes, length, add); });
+    // Looks up the minimizers of a read whose length has changed; returns as look_up_variants() does.
+    size_t look_up_again(size_t r) {
+        return look_up([&](auto&& add) { scan(r, add); });
     }
     // Finds the candidates of read r, with `depth` times the usual limits, more for variants, and `part` of the hits
     // of a seed as in follow_seeds of algo/map/seeds.hpp; returns whether hits were left out.
@@ -200,12 +191,16 @@ private:
         return first_seed_.size() - 2;
     }
 
+    template <class Emit> void scan(size_t r, Emit&& emit) {
+        scanner_.set_strand(kmer_strand(block_->read(r).conversion));
+        scanner_.scan(block_->codes(r, false), block_->read(r).length, emit);
+    }
+
     // Scans the next reads; prefetches the buckets of their minimizers.
     void scan_some() {
         const size_t first = seeds_.size();
-        for (size_t r = first_seed_.size() - 1; r < codes_->size() && seeds_.size() - first < kSeedsAtOnce; r++) {
-            scanner_.set_strand((*strands_)[r]);
-            scanner_.scan((*codes_)[r], (*lengths_)[r], [&](const Minimizer& m) { add_seed(m); });
+        for (size_t r = first_seed_.size() - 1; r < block_->size() && seeds_.size() - first < kSeedsAtOnce; r++) {
+            scan(r, [&](const Minimizer& m) { add_seed(m); });
             first_seed_.push_back(seeds_.size());
         }
     }
@@ -301,20 +296,13 @@ private:
             });
     }
 
-    // The fields of a target that the algorithms of algo/map need here.
-    static MapTarget target_of(const IndexView& index, const ReferenceView& reference) {
-        return {index, reference.words, nullptr, reference.contig_offsets, int64_t(reference.contigs)};
-    }
-
     const IndexView& index_;
     const IndexLookup look_up_;
     const ReferenceView& reference_;
     const SeedingParams params_;
-    const MapTarget target_;
+    const MapTarget target_;  // the fields that the algorithms of algo/map need here
     MinimizerScanner scanner_;
-    const std::vector<const uint8_t*>* codes_ = nullptr;  // of the block
-    const std::vector<int32_t>* lengths_ = nullptr;
-    const std::vector<KmerStrand>* strands_ = nullptr;
+    const ReadBlock* block_ = nullptr;
     std::vector<Seed> seeds_;
     std::vector<size_t> first_seed_;
     size_t found_ = 0;  // seeds

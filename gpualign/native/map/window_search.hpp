@@ -31,10 +31,7 @@ public:
         searched_.clear();
     }
 
-    // Adds the window [begin, end), clipped to the contig, to be searched within the read's limit or `limit`.
-    void add(size_t r, uint32_t contig, bool reverse, int32_t seed_hits, int64_t begin, int64_t end) {
-        add(r, contig, reverse, seed_hits, begin, end, block_.read(r).limit);
-    }
+    // Adds the window [begin, end), clipped to the contig, to be searched within the limit.
     void add(size_t r, uint32_t contig, bool reverse, int32_t seed_hits, int64_t begin, int64_t end, int32_t limit) {
         clip_to_contig(reference_.contig_offsets, contig, begin, end);
         const Read& read = block_.read(r);
@@ -61,13 +58,9 @@ public:
         }
     }
 
+    // Also settles the loci of the reads that were searched for; the windows of a read are adjacent.
     void run_and_settle() {
         run();
-        settle();
-    }
-
-    // Settles the loci of the reads that were searched for; the windows of a read are adjacent.
-    void settle() {
         size_t last = ~size_t(0);
         for (const Locus& locus : searched_) {
             if (locus.read != last) block_.settle(locus.read);

@@ -33,6 +33,12 @@ struct ChainNodes {
 };
 constexpr uint32_t kAnchorWords = 6;  // of 64 bits
 
+// The chains of a read, from this candidate of the batch's arena on. On the CPU, those of one anchor that is alone in
+// its cluster, as most are in a repeat, are not among them: the last keys are the indices of so many anchors.
+struct FoundChains {
+    uint32_t first, count, singles;
+};
+
 GPUALIGN_HD ChainNodes nodes_at(uint64_t* words, uint32_t capacity) {
     ChainNodes nodes;
     nodes.anchors = words;

@@ -94,12 +94,46 @@ public:
         : group_(group), rules_(rules), max_suboptimal_(max_suboptimal), nodes_(nodes), order_(order), chains_(chains) {
     }
 
-    // Returns their number.
-    GPUALIGN_HOST_DEVICE uint32_t run(uint32_t count) {
-        uint32_t chosen = 0;
-        for (uint32_t base = 0; base < count; base += Group::kLanes) {
-            const uint32_t c = base + group_.lane(), number = c < count ? order_[c] : 0;
-            const bool is_chain = c < count;
+    // Returns their number. `scatter` as for the order of the chains.
+    GPUALIGN_HOST_DEVICE uint32_t run(const FoundChains& all, uint32_t n, uint32_t scatter, int32_t length) {
+        uint32_t better = all.count;  // than a single anchor
+        while (all.singles && better && chains_[order_[better - 1]].score <= rules_.k) better--;
+        uint32_t chosen = choose(0, better, 0);
+        if constexpr (Group::kLanes == 1) chosen = choose(better, add_singles(all, n, scatter, length, better), chosen);
+        return chosen;
+    }
+
+    // Adds the single anchors that are not rejected to the chains, and orders them among those from `better` on, which
+    // score as much; returns the number of chains. Called by one lane.
+    GPUALIGN_HOST_DEVICE uint32_t add_singles(
+        const FoundChains& all, uint32_t n, uint32_t scatter, int32_t length, uint32_t better) {
+        uint64_t* const singles = nodes_.keys + n - all.singles;
+        uint64_t* const keys = singles - (all.count - better);
+        for (uint32_t c = all.count; c-- > better;) keys[c - better] = nodes_.keys[c] << 32 | order_[c];
+        uint32_t count = all.count;
+        for (uint32_t s = 0; s < all.singles; s++) {
+            const uint32_t i = uint32_t(singles[s]);
+            const uint64_t anchor = nodes_.anchors[i];
+            const bool reverse = anchor_reverse(anchor);
+            const int32_t begin = reverse ? length - rules_.k - anchor_query(anchor) : anchor_query(anchor);
+            if (rejects({begin, begin + rules_.k})) continue;
+            chains_[count] = {rules_.k, i, i + 1, 1, rules_.k, 0, 0, reverse, 0, 0};
+            nodes_.chained[i] = anchor;
+            nodes_.intervals[i] = {begin, begin + rules_.k};
+            keys[count - better] = uint64_t(i ^ scatter) << 32 | count;
+            count++;
+        }
+        sort_many_keys(group_, keys, count - better);
+        for (uint32_t c = better; c < count; c++) order_[c] = uint32_t(keys[c - better]);
+        return count;
+    }
+
+private:
+    // Marks those of the chains [from, to); returns the number of all so far.
+    GPUALIGN_HOST_DEVICE uint32_t choose(uint32_t from, uint32_t to, uint32_t chosen) {
+        for (uint32_t base = from; base < to; base += Group::kLanes) {
+            const uint32_t c = base + group_.lane(), number = c < to ? order_[c] : 0;
+            const bool is_chain = c < to;
             int32_t common = 0;
             const uint32_t parent = find_parent(is_chain, number, common);
             const bool is_best = is_chain && parent == number;
@@ -108,7 +142,6 @@ public:
             group_.sync();  // all lanes have read `order`
             if (taken) {
                 chains_[number].secondary = parent != number;
-                chains_[number].chosen = 1;
                 order_[chosen + group_.before(mask)] = number;
             }
             chosen += count_bits(mask);
@@ -117,7 +150,21 @@ public:
         return chosen;
     }
 
-private:
+    // Whether a single anchor shares the interval of a better chain that it does not come near; called by one lane.
+    GPUALIGN_HD bool rejects(const ReadInterval& anchor) const {
+        for (uint32_t b = 0; b < bests_; b++) {
+            AnchorChain& best = chains_[uint32_t(nodes_.keys[b])];
+            int32_t common = 0;
+            for (int32_t i = 0; i < best.intervals; i++)
+                common += shared_bases(nodes_.intervals[best.first + uint32_t(i)], anchor);
+            if (2 * common <= rules_.k) continue;
+            if (100 * rules_.k >= rules_.suboptimal_percent * best.score) return false;
+            best.unaligned = max(best.unaligned, rules_.k);
+            return true;
+        }
+        return false;
+    }
+
     // Two chains belong to one interval if their common bases are more than half of the shorter one.
     GPUALIGN_HD bool shares(uint32_t number, uint32_t best, int32_t& common) const {
         common = common_bases(nodes_.intervals, chains_[number], chains_[best]);

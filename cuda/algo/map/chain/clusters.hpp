@@ -16,13 +16,13 @@ public:
         const Group& group, const ChainRules& rules, const Text& text, const ChainNodes& nodes, uint32_t n)
         : group_(group), rules_(rules), text_(text), nodes_(nodes), n_(n), backtracker_(group, nodes, n) {}
 
-    // Returns the number of chains, 0 if there is no space. Each key becomes (score, first anchor ^ scatter), and the
-    // `begin` of that anchor's interval the chain's number.
-    GPUALIGN_HOST_DEVICE uint32_t run(uint32_t scatter, const Arena<AnchorChain>& space, AnchorChain*& chains) {
+    // Returns no chains if there is no space. Each key becomes (score, first anchor ^ scatter), and the `begin` of that
+    // anchor's interval the chain's number.
+    GPUALIGN_HOST_DEVICE FoundChains run(uint32_t scatter, const Arena<AnchorChain>& space) {
         find_clusters();
         const uint32_t ends = count_ends(), first = group_.from(group_.lane() == 0 ? take(space, ends) : 0u, 0);
-        if (first == kNoItem) return 0;
-        chains = chains_ = space.items + first;
+        if (first == kNoItem) return {};
+        chains_ = space.items + first;
         for (uint32_t base = 0; base < n_; base += Group::kLanes) {
             const uint32_t i = base + group_.lane(), marks = i < n_ ? nodes_.marks[i] : 0;
             const bool begins = marks & Mark::kBegins, is_large = begins && (marks & Mark::kOfMany);
@@ -35,7 +35,7 @@ public:
             nodes_.keys[c] =
                 uint64_t(~uint32_t(chains_[c].score)) << 32 | (uint32_t(nodes_.intervals[c].end) ^ scatter);
         group_.sync();
-        return found_;
+        return {first, found_, singles_};
     }
 
 private:
@@ -118,11 +118,8 @@ private:
         const OneLane lane;
         Backtracker<OneLane> tracker(lane, nodes_, n_);
         if (Group::kLanes == 1 && to == from + 1) {  // most clusters of a repeat
-            nodes_.marks[from] |= Mark::kTaken;
-            const int32_t score = nodes_.score[from] / kChainUnit;
-            if (!is_chain(score, 1)) return;
-            nodes_.chained[from] = nodes_.anchors[from];
-            return add(found_++, from, from, score, from, to);
+            if (is_chain(rules_.k, 1)) nodes_.keys[n_ - ++singles_] = from;
+            return;
         }
         for (uint32_t used = from; true;) {
             uint32_t end = to;
@@ -212,8 +209,7 @@ private:
 
     GPUALIGN_HD void add(uint32_t number, uint32_t begin, uint32_t end, int32_t score, uint32_t first, uint32_t last) {
         const uint64_t anchor = nodes_.anchors[end];
-        chains_[number] = {
-            score, first, last, text_.contig_of(anchor_reference(anchor)), 0, 0, 0, 0, anchor_reverse(anchor), 0, 0, 0};
+        chains_[number] = {score, first, last, 0, 0, 0, 0, anchor_reverse(anchor), 0, 0};
         nodes_.intervals[number].end = int32_t(begin);
         nodes_.intervals[begin].begin = int32_t(number);
     }
@@ -226,7 +222,7 @@ private:
     AnchorChain* chains_ = nullptr;
     Backtracker<Group> backtracker_;
     int64_t contig_begin_ = 0, contig_end_ = 0;
-    uint32_t best_ = 0, found_ = 0;
+    uint32_t best_ = 0, found_ = 0, singles_ = 0;
 };
 
 }  // namespace gpualign

@@ -18,21 +18,6 @@ GPUALIGN_HD uint32_t chain_scatter(uint32_t tie_break, uint32_t anchors) {
     return tie_break_for(tie_break, TieBreakFor::chain) & (power_of_two(anchors) - 1);
 }
 
-// The chains of a read, from this candidate of the batch's arena on.
-struct FoundChains {
-    uint32_t first, count;
-};
-
-// Finds all chains of sorted anchors. `space` must hold as many as there are chain ends.
-template <class Group, class Text>
-GPUALIGN_HOST_DEVICE FoundChains find_chains(const Group& group, const ChainRules& rules, const Text& text,
-    const ChainNodes& nodes, uint32_t n, uint32_t tie_break, const Arena<AnchorChain>& space) {
-    AnchorChain* chains = space.items;
-    const uint32_t found =
-        ChainFinder<Group, Text>(group, rules, text, nodes, n).run(chain_scatter(tie_break, n), space, chains);
-    return {uint32_t(chains - space.items), found};
-}
-
 // Indices of the chains found, best first, ties by the tie-break hash.
 template <class Group>
 GPUALIGN_HOST_DEVICE uint32_t* order_chains(
@@ -47,15 +32,16 @@ GPUALIGN_HOST_DEVICE uint32_t* order_chains(
 }
 
 // Chooses the chains of a read to align.
-template <class Group>
-GPUALIGN_HOST_DEVICE void choose_chains(const Group& group, const ChainBatch& batch, const ChainQuery& query,
-    uint32_t r, const ChainNodes& nodes, uint32_t n, const FoundChains& all, int32_t max_suboptimal) {
+template <class Group, class Text>
+GPUALIGN_HOST_DEVICE void choose_chains(const Group& group, const ChainBatch& batch, const Text& text,
+    const ChainQuery& query, uint32_t r, const ChainNodes& nodes, uint32_t n, const FoundChains& all,
+    int32_t max_suboptimal) {
     ChainRead& state = batch.state[r];
     AnchorChain* candidates = batch.candidates.items + all.first;
-    const uint32_t found = all.count;
-    uint32_t* order = order_chains(group, nodes, n, state.tie_break, found);
-    cover_reads(group, batch.rules, query.length(), nodes, found, candidates);
-    const uint32_t chosen = ChainChoice<Group>(group, batch.rules, max_suboptimal, nodes, order, candidates).run(found);
+    uint32_t* order = order_chains(group, nodes, n, state.tie_break, all.count);
+    cover_reads(group, batch.rules, query.length(), nodes, all.count, candidates);
+    const uint32_t chosen = ChainChoice<Group>(group, batch.rules, max_suboptimal, nodes, order, candidates)
+                                .run(all, n, chain_scatter(state.tie_break, n), query.length());
     const uint32_t first = group.from(group.lane() == 0 ? take(batch.chains, chosen) : 0u, 0);
     for (uint32_t c = group.lane(); c < chosen && first != kNoItem; c += Group::kLanes) {
         const AnchorChain& chain = candidates[order[c]];
@@ -64,7 +50,7 @@ GPUALIGN_HOST_DEVICE void choose_chains(const Group& group, const ChainBatch& ba
         out.anchors = nodes.chained + chain.first;
         out.anchor_count = chain.last - chain.first;
         out.read = r;
-        out.contig = chain.contig;
+        out.contig = text.contig_of(anchor_reference(out.anchors[0]));
         out.score = chain.score;
         out.unaligned = chain.unaligned;
         out.reverse = chain.reverse;
@@ -81,9 +67,9 @@ GPUALIGN_HOST_DEVICE void choose_chains(const Group& group, const ChainBatch& ba
 template <class Group, class Text>
 GPUALIGN_HOST_DEVICE void chain_anchors(const Group& group, const ChainBatch& batch, const Text& text,
     const ChainQuery& query, uint32_t r, const ChainNodes& nodes, uint32_t n, int32_t max_suboptimal) {
-    const FoundChains found =
-        find_chains(group, batch.rules, text, nodes, n, batch.state[r].tie_break, batch.candidates);
-    choose_chains(group, batch, query, r, nodes, n, found, max_suboptimal);
+    const FoundChains found = ChainFinder<Group, Text>(group, batch.rules, text, nodes, n)
+                                  .run(chain_scatter(batch.state[r].tie_break, n), batch.candidates);
+    choose_chains(group, batch, text, query, r, nodes, n, found, max_suboptimal);
 }
 
 // Plans the DP tasks between the points of a chain; if a short read has many chains, only of promising ones.

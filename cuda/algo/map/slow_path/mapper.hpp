@@ -95,17 +95,19 @@ public:
     GPUALIGN_HOST_DEVICE void chain(int mate) {
         if (!wants_chains(mate)) return;
         const FoundAnchors anchors = of_.mates[mate].anchors;
-        FoundChains found{0, 0};
+        FoundChains found{};
         if (anchors.count)
-            found = find_chains(group_, chains().rules, own_.text, nodes_of(chains(), anchors), anchors.count,
-                chains().state[own_.read_number(mate)].tie_break, chains().candidates);
+            found = ChainFinder<Group, TargetText>(
+                group_, chains().rules, own_.text, nodes_of(chains(), anchors), anchors.count)
+                        .run(chain_scatter(chains().state[own_.read_number(mate)].tie_break, anchors.count),
+                            chains().candidates);
         if (own_.first_lane()) of_.mates[mate].found_chains = found;
     }
     GPUALIGN_HOST_DEVICE void select(int mate) {
         if (!wants_chains(mate) || !of_.mates[mate].anchors.count) return;
         const MateState& state = of_.mates[mate];
         const uint32_t r = own_.read_number(mate);
-        choose_chains(group_, chains(), query_of(chains(), r), r, nodes_of(chains(), state.anchors),
+        choose_chains(group_, chains(), own_.text, query_of(chains(), r), r, nodes_of(chains(), state.anchors),
             state.anchors.count, state.found_chains, state.depth.max_suboptimal);
     }
 
