@@ -136,7 +136,7 @@ class MatrixKernel(ABC, Generic[Problem, OnDevice]):
             rows,
             tuning.BAND_THREADS,
             matrix,
-            self.sets_on(slot).query_order,
+            slot.device_array("query order", 0),  # as prepare() put it there
             slot.device_array("nearest", 4 * rows * maximum),
             slot.device_array("nearest values", 4 * rows * maximum),
             np.int64(columns),
@@ -158,7 +158,7 @@ class MatrixKernel(ABC, Generic[Problem, OnDevice]):
             (rows, max(1, min(-(-columns // 1024), 65535))),
             1024,
             matrix,
-            self.sets_on(slot).query_order,
+            slot.device_array("query order", 0),  # as prepare() put it there
             *places_for_found(slot, capacity),
             np.int64(columns),
             np.int32(item.first),
