@@ -116,9 +116,11 @@ class ReadSource:
         if self._alignments is not None:
             yield from (records.columns() for records in self.records(batch_bases))
             return
-        source: Source = source_of(self.file, remote=self._remote)
+        source: Source
         if self._remote and self.file.regular and self.file.bgzf and self.file.magic.startswith(b"@"):
             source = Packed(self.file)  # no long records in FASTQ
+        else:
+            source = source_of(self.file, remote=self._remote)
         yield from read_chunks(source, size, long_records=True)
 
     def close(self) -> None:
@@ -181,11 +183,13 @@ def read_file(
     """The chunks of a FASTA or FASTQ file; arguments: see :class:`ReadSource`."""
     if file.regular and not (file.plain or file.bgzf):
         return _prefetched_chunks(file, chunk_bytes, inflaters, allocate)
-    source: Source = source_of(file, remote=remote, allocate=allocate)
-    if file.bgzf and file.regular and remote:
+    source: Source
+    if remote and file.regular and file.bgzf:
         source = Packed(file, interleaved)
     elif file.in_pieces:
         source = InPieces(file)
+    else:
+        source = source_of(file, remote=remote, allocate=allocate)
     return read_chunks(source, chunk_bytes)
 
 

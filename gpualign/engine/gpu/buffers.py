@@ -20,7 +20,13 @@ from gpualign.engine.gpu.device import EVICTABLE, Device, DeviceMemoryExceeded
 from gpualign.engine.gpu.pinned_pool import is_pinned
 from gpualign.streaming.timeline import STEPS, WAIT
 
-_ALIGNMENT = 256
+#: bytes at multiples of which arrays begin, as the driver's allocations do
+ALIGNMENT = 256
+
+
+def aligned(nbytes: int, alignment: int = ALIGNMENT) -> int:
+    """The next multiple of ``alignment`` bytes."""
+    return -(-nbytes // alignment) * alignment
 
 
 class _Arrays(dict[str, tuple[Any, int]]):
@@ -97,7 +103,7 @@ class Scratch:
         address, size = self._arrays.get(key, (0, -1))
         if size >= nbytes:
             return address
-        size = -(-nbytes // _ALIGNMENT) * _ALIGNMENT
+        size = aligned(nbytes)
         if size > self._end - self._next:
             pointer, block = self._blocks[f"{len(self._blocks)}"] = allocate(size, self._wanted)
             self._wanted, self._next, self._end = 0, int(pointer), int(pointer) + block
@@ -217,8 +223,8 @@ class Slot:
     def _allocate(self, nbytes: int, wanted: int) -> tuple[Any, int]:
         """Memory of ``nbytes`` bytes, or as many as ``wanted`` if possible, and its size."""
         self._mark("end")
-        exact = max(_ALIGNMENT, -(-nbytes // _ALIGNMENT) * _ALIGNMENT)
-        larger = max(wanted, -(-int(exact * tuning.GROWTH) // _ALIGNMENT) * _ALIGNMENT)
+        exact = max(ALIGNMENT, aligned(nbytes))
+        larger = max(wanted, aligned(int(exact * tuning.GROWTH)))
         try:
             return self.device.allocate(larger), larger
         except DeviceMemoryExceeded:

@@ -11,7 +11,7 @@ from gpualign import _native
 from gpualign._native import Nvcomp
 from gpualign.engine import tuning
 from gpualign.engine.abi import filled
-from gpualign.engine.gpu.buffers import Slot
+from gpualign.engine.gpu.buffers import Slot, aligned
 from gpualign.engine.gpu.device import Device
 from gpualign.streaming.pinned import Allocate
 from gpualign.streaming.timeline import STEPS
@@ -45,7 +45,7 @@ class Deflater:
         blocks = -(-capacity // content)
         at_once = min(blocks, maximum, self._at_once(content))
         scratch_bytes, space_bytes = self._nvcomp.deflate_sizes(at_once, content)
-        space_bytes = -(-space_bytes // _ALIGNMENT) * _ALIGNMENT
+        space_bytes = aligned(space_bytes, _ALIGNMENT)
         scratch = int(slot.device_array("deflate scratch", scratch_bytes))
 
         def numbers(name: str, nbytes: int = 8) -> int:

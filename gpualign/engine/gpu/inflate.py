@@ -11,7 +11,7 @@ from gpualign import _native
 from gpualign._native import Nvcomp
 from gpualign.engine import tuning
 from gpualign.engine.abi import filled
-from gpualign.engine.gpu.buffers import Slot
+from gpualign.engine.gpu.buffers import Slot, aligned
 from gpualign.engine.gpu.device import Device
 from gpualign.streaming.pinned import Allocate, pinned_or_pageable
 
@@ -56,7 +56,7 @@ class BlockGroup:
 
     @staticmethod
     def _head(count: int) -> int:
-        return -(-(8 * _NUMBERS + 4) * count // _ALIGNMENT) * _ALIGNMENT
+        return aligned((8 * _NUMBERS + 4) * count, _ALIGNMENT)
 
     @staticmethod
     def _numbers(block: NDArray[np.uint8], count: int) -> list[NDArray[np.uint64]]:

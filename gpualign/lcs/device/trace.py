@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from gpualign.engine.gpu.buffers import Slot
+from gpualign.engine.gpu.buffers import Slot, aligned
 from gpualign.engine.gpu.compiler import Variant
 from gpualign.engine.gpu.device import Device
 from gpualign.engine.gpu.runner import run_alone
@@ -72,7 +72,7 @@ class LcsTraceKernel:
     @staticmethod
     def _upload(slot: Slot, *arrays: NDArray[np.generic]) -> list[np.uint64]:
         """Copy arrays side by side; returns where each lies."""
-        ends = offsets_of([-(-array.nbytes // _ALIGNMENT) * _ALIGNMENT for array in arrays])
+        ends = offsets_of([aligned(array.nbytes, _ALIGNMENT) for array in arrays])
         staged = slot.pinned("winners", int(ends[-1]), np.uint8)
         for array, start in zip(arrays, ends, strict=False):
             staged[start : start + array.nbytes] = array.reshape(-1).view(np.uint8)

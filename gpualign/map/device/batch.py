@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign.engine.gpu.buffers import Slot
+from gpualign.engine.gpu.buffers import Slot, aligned
 from gpualign.map import tuning
 from gpualign.map.alignments import Alignments
 from gpualign.map.meth import Conversions, Which
@@ -26,8 +26,6 @@ from gpualign.streaming.timeline import STEPS
 
 Batch = TypeVar("Batch", bound="MapBatch")
 
-#: alignment of arrays, that of the driver's allocations
-ALIGNMENT = 256
 #: limits of the reads of :attr:`MapBatch.longest`
 _LENGTHS = (tuning.MAP_LONGEST, _native.LONGEST_END_TO_END, 1 << 40)
 
@@ -192,10 +190,6 @@ class BlockLayout:
         self.tie_breaks = self.templates + 4 * (reads + 1)
         self.counters = self.tie_breaks + 4 * reads
         self.bases = aligned(self.counters + 4 * self.counters_size)
-
-
-def aligned(nbytes: int) -> int:
-    return -(-nbytes // ALIGNMENT) * ALIGNMENT
 
 
 def take_result(slot: Slot, name: str, nbytes: int, pinned: bool) -> NDArray[np.uint8]:

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.engine.abi import filled
-from gpualign.engine.gpu.buffers import Slot
+from gpualign.engine.gpu.buffers import ALIGNMENT, Slot, aligned
 from gpualign.engine.gpu.device import EVICTABLE, Device
 from gpualign.engine.gpu.pinned_pool import is_pinned
 from gpualign.io.reads import Reads
 from gpualign.map import tuning
-from gpualign.map.device.batch import ALIGNMENT, BlockLayout, aligned
+from gpualign.map.device.batch import BlockLayout
 from gpualign.streaming.pinned import Allocate, no_pinned, pinned_or_pageable
 
 #: kernels of ``cuda/map_fastq.cu``, in launch order

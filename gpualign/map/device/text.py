@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign._native import NvcompError
 from gpualign.engine.abi import filled, struct
-from gpualign.engine.gpu.buffers import Slot
+from gpualign.engine.gpu.buffers import Slot, aligned
 from gpualign.engine.gpu.deflate import Deflater
 from gpualign.engine.gpu.device import Device, DeviceMemoryExceeded
 from gpualign.engine.gpu.device_arrays import DeviceArrays
@@ -73,7 +73,7 @@ class TextBatch:
         offsets, nbytes = {}, 0
         for name, array in present.items():
             offsets[name] = nbytes
-            nbytes += -(-array.nbytes // _ALIGNMENT) * _ALIGNMENT
+            nbytes += aligned(array.nbytes, _ALIGNMENT)
         usual = usual_bytes(found, bam)
         block = allocate(nbytes + usual)
         if block is None:

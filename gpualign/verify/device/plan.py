@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
+from gpualign.engine.gpu.buffers import aligned
 from gpualign.sequences.offsets import offsets_of
 from gpualign.verify import tuning
 from gpualign.verify.cpu import MODES, VerifyPairs
@@ -19,8 +20,6 @@ from gpualign.verify.cpu import MODES, VerifyPairs
 #: threads of a block in cuda/verify.cu and cuda/verify_band.cu
 THREADS = 128
 _COLUMNS_PER_BLOCK = 16
-#: bytes: where arrays begin on a device
-_ALIGNED = 256
 
 
 @dataclass(frozen=True)
@@ -178,7 +177,7 @@ def plan(pairs: VerifyPairs) -> Plan:
 
 def joined(arrays: Mapping[str, NDArray[Any]]) -> tuple[NDArray[np.uint8], dict[str, int]]:
     """Arrays as the bytes of one, which is one copy to a device instead of many, and where in it each begins."""
-    sizes = [-(-array.nbytes // _ALIGNED) * _ALIGNED for array in arrays.values()]
+    sizes = [aligned(array.nbytes) for array in arrays.values()]
     starts = offsets_of(sizes)
     block = np.empty(int(starts[-1]), np.uint8)
     for array, start in zip(arrays.values(), starts.tolist(), strict=False):
