@@ -271,6 +271,25 @@ def test_a_clipped_end_is_as_sure_as_its_seeds(cli: Cli, tmp_path: Path, genome:
     assert "S" in rows[1][5]
 
 
+def test_a_copy_of_a_split_mates_second_part_does_not_take_its_place(cli: Cli, tmp_path: Path, genome: str) -> None:
+    """R1, and 60 bases of R2, lie in a repeat with two copies; 66 other bases of R2 are unique."""
+    repeat = random_genome(5, 300)
+    reference = write_fasta(tmp_path / "r.fa", g=genome[:3000] + repeat + genome[3000:6000] + repeat + genome[6000:])
+    start = next(i for i in range(8000, 8100) if genome[i - 1] != repeat[249] and genome[i] != repeat[250])
+    first, second = repeat[:100], reverse_complement(repeat[190:250] + genome[start : start + 66])
+    one, two = (write_fastq(tmp_path / f"{i}.fq", ("p", s, "I" * len(s))) for i, s in enumerate((first, second)))
+    code, sam, _ = cli("map", "-I", "300,50", reference, one, two)
+    assert code == 0
+    rows = {int(row[1]) & 0x8C0: row for row in records(sam)}
+    assert (rows[0x40][4], rows[0x40][5]) == ("0", "100M")
+    unique, part = rows[0x80], rows[0x880]
+    assert int(unique[1]) & 0x1F == REVERSE | PAIRED
+    assert (unique[3], unique[5]) == (str(600 + start + 1), "60S66M")
+    assert int(unique[4]) >= 30
+    assert part[5] == "60M66H"
+    assert part[3] in ("3191", "6491")
+
+
 def test_only_primary_records_of_a_proper_pair_say_so(cli: Cli, tmp_path: Path) -> None:
     """Not the secondary record of the mate in a repeat, nor the supplementary one of a split mate."""
     repeat, foreign = random_genome(51, 300), random_genome(54, 500)

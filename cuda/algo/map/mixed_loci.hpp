@@ -36,17 +36,22 @@ GPUALIGN_HD Locus end_to_end_locus(uint32_t read, int32_t length, int32_t ambigu
         end - length, end};
 }
 
-// Locus of the local alignment `number` of a read, which spans `span` bases of the reference. It ranks below the best
-// one if it covers another part of the read: its record would leave the best one's part uncovered.
+// Whether a local alignment is a locus of its read: if it covers the part of the read that the best one covers. A copy
+// of another part would leave the best one's uncovered, and that part's own alignment, which is supplementary, would
+// not compete with it.
+template <class Local> GPUALIGN_HD bool is_locus(const Local& best, const Local& local) {
+    const int32_t shared = min(local.query_end, best.query_end) - max(local.query_begin, best.query_begin);
+    return local.kind != ChainKind::supplementary &&
+           2 * shared > min(local.query_end - local.query_begin, best.query_end - best.query_begin);
+}
+
+// Locus of the local alignment `number` of a read, which spans `span` bases of the reference.
 template <class Local>
 GPUALIGN_HD Locus local_locus(
-    uint32_t read, int32_t length, const Local& best, const Local& local, int32_t number, int64_t begin, int64_t span) {
-    const int32_t shared = min(local.query_end, best.query_end) - max(local.query_begin, best.query_begin);
-    const bool same_part = 2 * shared > min(local.query_end - local.query_begin, best.query_end - best.query_begin);
-    const int32_t score = same_part ? local.score : min(local.score, best.score - 1);
+    uint32_t read, int32_t length, const Local& local, int32_t number, int64_t begin, int64_t span) {
     const int32_t front = local.reverse ? length - local.query_end : local.query_begin;
     const int32_t back = local.reverse ? local.query_begin : length - local.query_end;
-    return {read, local.contig, bool(local.reverse), local.anchors, local.edits, score, number, begin - front,
+    return {read, local.contig, bool(local.reverse), local.anchors, local.edits, local.score, number, begin - front,
         begin + span + back};
 }
 
@@ -99,8 +104,8 @@ template <class Locals, class Bases> struct MixedLoci {
             edits += clipped ? 2 : 0;
         }
         const uint8_t maximum = surest_quality(bases, edits, hits_truncated, rules->k, rules->w);
-        return hits_truncated && length < 3 * (rules->w + rules->k - 1) && maximum > kClippedInRepeat ? kClippedInRepeat
-                                                                                                      : maximum;
+        return hits_truncated && bases < 3 * (rules->w + rules->k - 1) && maximum > kClippedInRepeat ? kClippedInRepeat
+                                                                                                     : maximum;
     }
 };
 

@@ -99,17 +99,24 @@ public:
             if (row != i) of_first.add(best - score);
             if (column != j) of_second.add(best - score);
         });
+        const bool same_bases = are_same_bases(i, j);
+        if (same_bases) {
+            add_implied(first_, i, of_first);
+            add_implied(second_, j, of_second);
+        }
         of_first = together(group_, of_first);
         of_second = together(group_, of_second);
-        const uint8_t most = surest(i, j);
+        const uint8_t most = same_bases ? max(surest(first_, i), surest(second_, j)) : MappingQuality::kMax;
         first = choose_mate(first_, i, second_, j, of_first, bits, most);
         second = choose_mate(second_, j, first_, i, of_second, bits, most);
         const auto far = [&](const Suboptimal& of) { return of.minimum < 0 || of.minimum > edit_of(rules_.scores); };
-        if (far(of_first) && far(of_second)) return true;
-        const PairChoice both = weighed(group_, rules_, first_, second_, rows_, columns_,
-            tie_break_for(tie_break_, TieBreakFor::quality), best, {first, second});
-        first = both.first;
-        second = both.second;
+        if (!far(of_first) || !far(of_second)) {
+            const PairChoice both = weighed(group_, rules_, first_, second_, rows_, columns_,
+                tie_break_for(tie_break_, TieBreakFor::quality), best, {first, second});
+            first = both.first;
+            second = both.second;
+        }
+        if (same_bases) first.mapq = second.mapq = min(first.mapq, second.mapq);
         return true;
     }
 
@@ -174,12 +181,18 @@ private:
             MappingQuality(rules_).paired(evident, of_other, chosen == 0 ? &alone : nullptr, suboptimal, bits, most)};
     }
 
-    // What the mapping qualities of a pair cannot exceed: if the insert is no longer than a read, both mates are the
-    // same bases, which tell no more than the better mate does by itself.
-    GPUALIGN_HD uint8_t surest(uint32_t i, uint32_t j) const {
+    // Whether both mates of a pair are the same bases, as their insert is no longer than a read. Then they are right or
+    // wrong together, and tell no more than the better one does by itself.
+    GPUALIGN_HD bool are_same_bases(uint32_t i, uint32_t j) const {
         const int64_t insert = insert_size(rules_.pairs, first_, i, second_, j);
-        if (insert > max(first_.length, second_.length) + max(first_.limit, second_.limit)) return MappingQuality::kMax;
-        return max(surest(first_, i), surest(second_, j));
+        return insert <= max(first_.length, second_.length) + max(first_.limit, second_.limit);
+    }
+    // Adds the pairs that a mate's other loci imply if the other mate is the same bases, which need not have been found
+    // there: it differs from this mate by no more than both differ from the chosen locus, so twice this mate's loss at
+    // its locus is the most that such a pair loses.
+    GPUALIGN_HD void add_implied(const Loci& mate, uint32_t chosen, Suboptimal& suboptimal) const {
+        for (uint32_t i = group_.lane(); i < at_most(mate.count); i += Group::kLanes)
+            if (i != chosen) suboptimal.add(2 * (mate.length * rules_.scores.match - mate.score(i)));
     }
     GPUALIGN_HD uint8_t surest(const Loci& mate, uint32_t i) const {
         if (mate.local(i)) return mate.local_quality(i);

@@ -34,7 +34,7 @@ public:
         for (const size_t r : chained_) {
             const std::vector<ChainRecord>& locals = block_.locals(r);
             for (size_t c = 0; c < locals.size(); c++)
-                if (locals[c].kind != ChainKind::supplementary) block_.add_local(r, int32_t(c));
+                if (is_locus(locals[0], locals[c])) block_.add_local(r, int32_t(c));
             block_.settle(r);
         }
     }

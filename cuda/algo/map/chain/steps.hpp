@@ -63,12 +63,19 @@ GPUALIGN_HOST_DEVICE void choose_chains(const Group& group, const ChainBatch& ba
     group.sync();
 }
 
+// Finds the chains of a read's sorted anchors.
+template <class Group, class Text>
+GPUALIGN_HOST_DEVICE FoundChains find_chains(
+    const Group& group, const ChainBatch& batch, const Text& text, uint32_t r, const ChainNodes& nodes, uint32_t n) {
+    return ChainFinder<Group, Text>(group, batch.rules, text, nodes, n)
+        .run(chain_scatter(batch.state[r].tie_break, n), batch.candidates);
+}
+
 // Finds and chooses the chains of a read's sorted anchors.
 template <class Group, class Text>
 GPUALIGN_HOST_DEVICE void chain_anchors(const Group& group, const ChainBatch& batch, const Text& text,
     const ChainQuery& query, uint32_t r, const ChainNodes& nodes, uint32_t n, int32_t max_suboptimal) {
-    const FoundChains found = ChainFinder<Group, Text>(group, batch.rules, text, nodes, n)
-                                  .run(chain_scatter(batch.state[r].tie_break, n), batch.candidates);
+    const FoundChains found = find_chains(group, batch, text, r, nodes, n);
     choose_chains(group, batch, text, query, r, nodes, n, found, max_suboptimal);
 }
 

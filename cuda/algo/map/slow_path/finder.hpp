@@ -111,12 +111,12 @@ public:
         for (uint32_t base = 0; base < count; base += Group::kLanes) {
             const uint32_t i = base + group_.lane();
             const LocalAlignment local = i < count ? locals[i] : LocalAlignment{};
-            const bool is_locus = i < count && local.kind != ChainKind::supplementary;
-            const uint32_t mask = group_.ballot(is_locus), at = found.loci + group_.before(mask);
+            const bool is_added = i < count && is_locus(locals[0], local);
+            const uint32_t mask = group_.ballot(is_added), at = found.loci + group_.before(mask);
             found.loci += count_bits(mask);
-            if (!is_locus || at >= launch_.max_loci) continue;
+            if (!is_added || at >= launch_.max_loci) continue;
             const int64_t begin = target_.contig_offsets[local.contig] + local.position;
-            of_.loci[mate][at] = local_locus(0, read.length, locals[0], local, int32_t(i), begin, local.span);
+            of_.loci[mate][at] = local_locus(0, read.length, local, int32_t(i), begin, local.span);
         }
         set(mate, found);
         settle(mate);
