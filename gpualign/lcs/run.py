@@ -23,13 +23,14 @@ from gpualign.io.sizes import product, symbols_in_files
 from gpualign.lcs.cpu import Winners
 from gpualign.lcs.output import NO_HITS, Hits, LcsWriter, columns_of
 from gpualign.lcs.params import LcsFilterFiles, LcsFilterParams
-from gpualign.lcs.query import QueryStrands, encode_query, reverse_complement
+from gpualign.lcs.query import QueryStrands, encode_query
 from gpualign.lcs.select import Collector, select
 from gpualign.lcs.stage import lcs_stage, trace_stage
 from gpualign.lcs.tuning import KERNELS
 from gpualign.params import RunOptions
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.ordered import run_ordered
+from gpualign.tables.drawing import reverse_complement
 
 _PROTEINS = "--alphabet protein"
 #: a GPU wants more subjects at once than a core: batches of this many --batch-size
