@@ -52,8 +52,8 @@ void bind_map(nb::module_& m) {
         nb::arg("w"), nb::arg("bucket_bits"), nb::arg("batch"), nb::kw_only(), nb::arg("paired"),
         nb::arg("conversions").none(), nb::arg("rules"), nb::arg("long_reads"), nb::arg("penalties"),
         nb::arg("error_rate"), nb::arg("full"),
-        "The records of each read: the fields of Alignments. `paired`: mates are mapped together; `rules`: a "
-        "MapRules; `long_reads`: a ChainRules.");
+        "The records of each read: the fields of Alignments. `paired`: mates are mapped together; `rules`: a MapRules; "
+        "`long_reads`: a ChainRules.");
     m.attr("LONGEST_END_TO_END") = kLongestEndToEnd;
 }
 
