@@ -18,7 +18,7 @@ auto map_reads(const ReferenceArrays& reference, Input<uint32_t> offsets, Input<
     const nb::bytes& rules, const nb::bytes& long_reads, Input<int32_t> penalties, double error_rate, bool full) {
     const ReferenceView view = reference.view();
     const IndexView index{offsets.data(), entries.data(), {k, bucket_bits}};
-    MapParams params;
+    MapperParams params;
     params.rules = struct_of<MapRules>(rules);
     params.rules.penalties = penalties.data();
     params.seeding = {k, w, params.rules.max_hits, params.rules.max_candidates, full};
