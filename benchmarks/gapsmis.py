@@ -21,22 +21,42 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from harness import record
 
 from gpualign.engine.gpu.buffers import slots_of
-from gpualign.pairwise.bounded_gaps.cpu import GapAlignments, GapModel, GapPairs, align_on_cpu
+from gpualign.pairwise.bounded_gaps.cpu import GapAlignments, GapModel, GapProblem, align_on_cpu
 from gpualign.sequences.encoded import EncodedSequences
 from gpualign.sequences.matrices import match_mismatch
+from gpualign.sequences.pairs import PairBlock
 
 HERE = Path(__file__).resolve().parent
 ROUNDS = 5
 TEXTS, TEXT_LENGTH, PATTERNS = 2048, 250, 100
 
 
-def paper_block(pattern_length: int | None = None, texts: int = TEXTS, seed: int = 1) -> GapPairs:
+class Pairs(NamedTuple):
+    """Pairs of sequences, whatever they are aligned by."""
+
+    patterns: EncodedSequences
+    texts: EncodedSequences
+    block: PairBlock
+
+    def problem(self, gaps: int, traceback: bool) -> GapProblem:
+        return GapProblem(self.patterns, self.texts, model_for(gaps, traceback))
+
+    def take(self, where: slice | np.ndarray) -> Pairs:
+        return self._replace(block=self.block.take(where))
+
+    @property
+    def cells(self) -> float:
+        lengths = self.patterns.lengths[self.block.queries] * self.texts.lengths[self.block.targets]
+        return float(lengths.sum())
+
+
+def paper_pairs(pattern_length: int | None = None, texts: int = TEXTS, seed: int = 1) -> Pairs:
     """Random texts of 250 symbols and patterns of 50 to 200 (or one length), mutated prefixes of some of the texts."""
     rng = np.random.default_rng(seed)
     codes = rng.integers(0, 4, (texts, TEXT_LENGTH)).astype(np.uint8)
@@ -48,11 +68,12 @@ def paper_block(pattern_length: int | None = None, texts: int = TEXTS, seed: int
         pattern[changed] = rng.integers(0, 4, int(changed.sum()))
         patterns.append(pattern)
     names = [str(i) for i in range(max(texts, PATTERNS))]
-    return GapPairs(
+    return Pairs(
         EncodedSequences(names[:PATTERNS], np.concatenate(patterns), np.cumsum([0, *lengths]).astype(np.int64)),
         EncodedSequences(names[:texts], codes.reshape(-1), np.arange(texts + 1, dtype=np.int64) * TEXT_LENGTH),
-        np.repeat(np.arange(PATTERNS, dtype=np.int32), texts),
-        np.tile(np.arange(texts, dtype=np.int32), PATTERNS),
+        PairBlock(
+            np.repeat(np.arange(PATTERNS, dtype=np.int32), texts), np.tile(np.arange(texts, dtype=np.int32), PATTERNS)
+        ),
     )
 
 
@@ -62,11 +83,7 @@ def model_for(gaps: int, traceback: bool) -> GapModel:
     return GapModel(table, 5, gaps, 10, 1, traceback=traceback)
 
 
-def some_of(block: GapPairs, where: slice | np.ndarray) -> GapPairs:
-    return GapPairs(block.patterns, block.texts, block.pattern_ids[where], block.text_ids[where])
-
-
-def time_kernels(device: Any, kernel: Any, block: GapPairs, repeats: int = 5) -> float:
+def time_kernels(device: Any, kernel: Any, block: PairBlock, repeats: int = 5) -> float:
     """Median seconds of a batch's kernels, without copies."""
     slot = slots_of(device, 1)[0]
     times = []
@@ -91,10 +108,6 @@ def pointer(array: np.ndarray) -> ctypes.c_void_p:
     return array.ctypes.data_as(ctypes.c_void_p)
 
 
-def cells_of(block: GapPairs) -> float:
-    return float((block.pattern_lengths * block.text_lengths).sum())
-
-
 def seconds_of(work: Callable[[], Any]) -> float:
     start = time.perf_counter()
     work()
@@ -108,23 +121,23 @@ def run_cpu(plain: ctypes.CDLL) -> dict[str, Any]:
     """Two cores of the CPU backend against the plain loop on one, interleaved; scores compared."""
     cores = sorted(os.sched_getaffinity(0))[:2]
     os.sched_setaffinity(0, cores)
-    block = paper_block(texts=128)
-    few = some_of(block, slice(0, len(block), 16))
-    results: dict[str, Any] = {"cores": len(cores), "pairs": len(block)}
+    pairs = paper_pairs(texts=128)
+    few = pairs.take(slice(0, len(pairs.block), 16))
+    results: dict[str, Any] = {"cores": len(cores), "pairs": len(pairs.block)}
     with ThreadPoolExecutor(2) as pool:
         for gaps in range(4):
             ours: list[float] = []
             traced: list[float] = []
             theirs: list[float] = []
-            scores = np.zeros(len(few), np.int32)
+            scores = np.zeros(len(few.block), np.int32)
             for _ in range(ROUNDS):
                 theirs.append(seconds_of(partial(plain_scores, plain, few, gaps, scores)))
-                ours.append(seconds_of(partial(on_threads, pool, model_for(gaps, False), block)))
-                traced.append(seconds_of(partial(on_threads, pool, model_for(gaps, True), block)))
-            assert np.array_equal(align_on_cpu(few, model_for(gaps, False)).score, scores)
+                ours.append(seconds_of(partial(on_threads, pool, pairs.problem(gaps, False), pairs.block)))
+                traced.append(seconds_of(partial(on_threads, pool, pairs.problem(gaps, True), pairs.block)))
+            assert np.array_equal(align_on_cpu(few.problem(gaps, False), few.block).score, scores)
             rates = [
-                cells_of(part) * (gaps + 1) / statistics.median(times) / 1e9
-                for part, times in ((few, theirs), (block, ours), (block, traced))
+                part.cells * (gaps + 1) / statistics.median(times) / 1e9
+                for part, times in ((few, theirs), (pairs, ours), (pairs, traced))
             ]
             results[f"K={gaps}"] = {
                 "plain_one_core_gcups": round(rates[0], 3),
@@ -136,15 +149,15 @@ def run_cpu(plain: ctypes.CDLL) -> dict[str, Any]:
     return results
 
 
-def on_threads(pool: ThreadPoolExecutor, model: GapModel, block: GapPairs) -> None:
-    list(pool.map(lambda k: align_on_cpu(some_of(block, slice(k, None, 4)), model), range(4)))
+def on_threads(pool: ThreadPoolExecutor, problem: GapProblem, block: PairBlock) -> None:
+    list(pool.map(lambda k: align_on_cpu(problem, block.take(slice(k, None, 4))), range(4)))
 
 
-def plain_scores(plain: ctypes.CDLL, block: GapPairs, gaps: int, scores: np.ndarray) -> None:
-    sequences = (block.patterns.codes, block.patterns.offsets, block.texts.codes, block.texts.offsets)
-    ids = (np.ascontiguousarray(block.pattern_ids), np.ascontiguousarray(block.text_ids))
+def plain_scores(plain: ctypes.CDLL, pairs: Pairs, gaps: int, scores: np.ndarray) -> None:
+    sequences = (pairs.patterns.codes, pairs.patterns.offsets, pairs.texts.codes, pairs.texts.offsets)
+    ids = (np.ascontiguousarray(pairs.block.queries), np.ascontiguousarray(pairs.block.targets))
     arrays = [pointer(array) for array in (*sequences, *ids)]
-    assert plain.plain_gapsmis(*arrays, ctypes.c_int64(len(block)), gaps, 5, -4, 10, 1, pointer(scores)) == 0
+    assert plain.plain_gapsmis(*arrays, ctypes.c_int64(len(pairs.block)), gaps, 5, -4, 10, 1, pointer(scores)) == 0
 
 
 # -- GPU
@@ -160,13 +173,13 @@ def run_gpu(plain: ctypes.CDLL) -> dict[str, Any]:
 def _run_gpu(device: Any, plain: ctypes.CDLL) -> dict[str, Any]:
     from gpualign.pairwise.bounded_gaps.device import GapsmisKernel
 
-    block = paper_block()
-    results: dict[str, Any] = {"pairs": len(block)}
+    pairs = paper_pairs()
+    results: dict[str, Any] = {"pairs": len(pairs.block)}
     for gaps in range(5):
         for traceback in (False, True):
-            kernel = GapsmisKernel(device, model_for(gaps, traceback))
-            check(kernel, device, block)
-            row = timed(kernel, device, block, gaps)
+            kernel = GapsmisKernel(device, pairs.problem(gaps, traceback))
+            check(kernel, device, pairs.block)
+            row = timed(kernel, device, pairs, gaps)
             results[f"K={gaps} {'traceback' if traceback else 'scores'}"] = row
             print(f"GPU K={gaps} traceback={traceback}", row, flush=True)
     for length in (50, 100, 150, 200):
@@ -176,25 +189,25 @@ def _run_gpu(device: Any, plain: ctypes.CDLL) -> dict[str, Any]:
     return results
 
 
-def align(kernel: Any, device: Any, block: GapPairs) -> GapAlignments:
+def align(kernel: Any, device: Any, block: PairBlock) -> GapAlignments:
     slot = slots_of(device, 1)[0]
     kernel.submit(slot, block)
     slot.wait()
     return kernel.collect(slot, block)
 
 
-def check(kernel: Any, device: Any, block: GapPairs) -> None:
+def check(kernel: Any, device: Any, block: PairBlock) -> None:
     """The CPU backend's answers for a spread-out sample."""
-    sample = some_of(block, slice(0, len(block), 199))
-    ours, theirs = align(kernel, device, block), align_on_cpu(sample, kernel.model)
+    sample = block.take(slice(0, len(block), 199))
+    ours, theirs = align(kernel, device, block), align_on_cpu(kernel.problem, sample)
     for field in ("score", "gaps", "start", "end"):
         assert np.array_equal(getattr(ours, field)[::199], getattr(theirs, field)), field
 
 
-def timed(kernel: Any, device: Any, block: GapPairs, gaps: int) -> dict[str, float]:
-    kernels = time_kernels(device, kernel, block, ROUNDS)
-    call = statistics.median(seconds_of(lambda: align(kernel, device, block)) for _ in range(ROUNDS))
-    work = cells_of(block) * (gaps + 1)
+def timed(kernel: Any, device: Any, pairs: Pairs, gaps: int) -> dict[str, float]:
+    kernels = time_kernels(device, kernel, pairs.block, ROUNDS)
+    call = statistics.median(seconds_of(lambda: align(kernel, device, pairs.block)) for _ in range(ROUNDS))
+    work = pairs.cells * (gaps + 1)
     return {
         "kernel_ms": round(kernels * 1e3, 3),
         "kernel_tcups": round(work / kernels / 1e12, 3),
@@ -207,11 +220,11 @@ def traceback_table(device: Any, plain: ctypes.CDLL, length: int, gaps: int = 2)
     """Milliseconds as in the paper's Table 1: alignment only, hybrid and GPU traceback; one text, and all texts."""
     from gpualign.pairwise.bounded_gaps.device import GapsmisKernel
 
-    block = paper_block(length)
-    scores, traced = (GapsmisKernel(device, model_for(gaps, traceback)) for traceback in (False, True))
+    pairs = paper_pairs(length)
+    scores, traced = (GapsmisKernel(device, pairs.problem(gaps, traceback)) for traceback in (False, True))
     row: dict[str, Any] = {}
-    for name, part in (("one text", some_of(block, block.text_ids == 0)), ("all texts", block)):
-        fill = Hybrid(device, model_for(gaps, True), plain)
+    for name, part in (("one text", pairs.block.take(pairs.block.targets == 0)), ("all texts", pairs.block)):
+        fill = Hybrid(device, pairs.problem(gaps, True), plain)
         times: dict[str, list[float]] = {"alignment only": [], "hybrid": [], "gpu": []}
         for _ in range(ROUNDS + 1):
             times["alignment only"].append(seconds_of(lambda part=part: align(scores, device, part)))
@@ -227,7 +240,7 @@ class Hybrid:
 
     PART = 1 << 14
 
-    def __init__(self, device: Any, model: Any, plain: ctypes.CDLL) -> None:
+    def __init__(self, device: Any, problem: GapProblem, plain: ctypes.CDLL) -> None:
         from gpualign.pairwise.bounded_gaps import device as gapsmis
         from gpualign.pairwise.bounded_gaps import tuning
 
@@ -240,26 +253,26 @@ class Hybrid:
                 self.space = gapsmis.workspace(launch, self.model, -(-tasks // 4) * 4, self.device.budget)
                 return self.space
 
-        self.device, self.model, self.plain = device, model, plain
-        self.kernel = Filling(device, model)
+        self.device, self.problem, self.plain = device, problem, plain
+        self.kernel = Filling(device, problem)
         self.kernel.launch = tuning.Gapsmis(16, 16, 16, 16, thread_pairs=0)
-        defines = {**gapsmis.defines(model, self.kernel.launch), "WALK": "0"}
+        defines = {**gapsmis.defines(problem.model, self.kernel.launch), "WALK": "0"}
         self.kernel.module = device.module("bounded_gaps", defines)
         self.pool = ThreadPoolExecutor()
 
-    def align(self, block: GapPairs) -> np.ndarray:
-        lists = [self._part(some_of(block, slice(k, k + self.PART))) for k in range(0, len(block), self.PART)]
+    def align(self, block: PairBlock) -> np.ndarray:
+        lists = [self._part(block.part(k, k + self.PART)) for k in range(0, len(block), self.PART)]
         return np.concatenate(lists)
 
-    def _part(self, block: GapPairs) -> np.ndarray:
+    def _part(self, block: PairBlock) -> np.ndarray:
         slot = slots_of(self.device, 1)[0]
         self.kernel.submit(slot, block)
-        space, launch, gaps = self.kernel.space, self.kernel.launched, self.model.max_gaps
+        space, launch, gaps = self.kernel.space, self.kernel.launched, self.problem.model.max_gaps
         directions = slot.download("directions", space.directions * space.warps, np.uint32)
         slot.wait()
         answer = self.kernel.collect(slot, block)
         gap_list = np.zeros((len(block), gaps, 3), np.int32)
-        starts, rows = np.zeros(len(block), np.int32), block.pattern_lengths.astype(np.int32)
+        starts, rows = np.zeros(len(block), np.int32), self.problem.patterns.lengths[block.queries].astype(np.int32)
         words = 16 * 4 * gaps // 32
         shape = (ctypes.c_int64(space.directions), space.band, words, 16, 4 * gaps, gaps)
         arrays = [pointer(a) for a in (rows, answer.gaps, answer.end, gap_list, starts)]

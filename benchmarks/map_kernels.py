@@ -79,7 +79,7 @@ def kernel_seconds(device: Device, kernel: MapKernel, batch: SequenceBatch, runs
         slot.wait()
         device.timeline.fold()
         best = min(best, device.timeline.kernel_s - before)
-        left = kernel.collect(slot, item).left_count
+        left = kernel.collect(slot, item).on_host_count
     return best, left
 
 

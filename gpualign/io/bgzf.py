@@ -369,21 +369,16 @@ def bgzf_writer(
         in_thread: see :func:`part_writer`.
         level: zlib-ng's, from 0 (not compressed) to 9; None: ISA-L or a device, which are faster.
     """
-    if threads == 1:
-        with part_writer(write, 0, in_thread=False) as out:
-            writer = BgzfWriter(out, None, level)
-            yield writer
-            writer.finish()
-        return
     threads = min(threads, tuning.MAX_BGZF_THREADS)
-    pool = ThreadPoolExecutor(threads, thread_name_prefix="gpualign-bgzf")
+    pool = None if threads == 1 else ThreadPoolExecutor(threads, thread_name_prefix="gpualign-bgzf")
     try:
-        with part_writer(write, 2 * threads, in_thread) as out:
+        with part_writer(write, 0 if pool is None else 2 * threads, in_thread and pool is not None) as out:
             writer = BgzfWriter(out, pool, level)
             yield writer
             writer.finish()
     finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+        if pool is not None:
+            pool.shutdown(wait=True, cancel_futures=True)
 
 
 @STEPS.at("deflate")

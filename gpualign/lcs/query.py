@@ -17,7 +17,6 @@ Alphabet = Literal["dna", "protein", "bytes"]
 ALPHABETS: tuple[Alphabet, ...] = get_args(Alphabet)
 
 _NO_CLASS = -1  # a symbol that matches nothing
-_COMPLEMENT = bytes.maketrans(b"ACGTUNRYSWKMBDHVacgtunryswkmbdhv", b"TGCAANYRSWMKVHDBtgcaanyrswmkvhdb")
 
 
 def _classes(alphabet: Alphabet) -> NDArray[np.int16]:
@@ -75,11 +74,6 @@ def encode_query(name: str, text: bytes, alphabet: Alphabet) -> LcsQuery:
     for code, symbol_class in enumerate(present):
         table[classes == symbol_class] = code
     return LcsQuery(name, text, table[np.frombuffer(text, np.uint8)], symbols, table)
-
-
-def reverse_complement(text: bytes) -> bytes:
-    """The other strand of a nucleotide sequence; characters that are not nucleotide codes stay."""
-    return text.translate(_COMPLEMENT)[::-1]
 
 
 def common_subsequences(query: LcsQuery, subjects: Sequence[bytes], lengths: Sequence[int]) -> list[bytes]:

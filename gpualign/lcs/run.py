@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from gpualign.engine.malloc_tuning import reuse_memory
-from gpualign.engine.run_context import Opening, RunContext
+from gpualign.engine.run_context import RunContext
 from gpualign.engine.select import Work
 from gpualign.engine.stage import Backend
 from gpualign.errors import InputError, counted, proteins_want
@@ -23,13 +23,14 @@ from gpualign.io.sizes import product, symbols_in_files
 from gpualign.lcs.cpu import Winners
 from gpualign.lcs.output import NO_HITS, Hits, LcsWriter, columns_of
 from gpualign.lcs.params import LcsFilterFiles, LcsFilterParams
-from gpualign.lcs.query import QueryStrands, encode_query, reverse_complement
+from gpualign.lcs.query import QueryStrands, encode_query
 from gpualign.lcs.select import Collector, select
 from gpualign.lcs.stage import lcs_stage, trace_stage
 from gpualign.lcs.tuning import KERNELS
 from gpualign.params import RunOptions
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.ordered import run_ordered
+from gpualign.tables.drawing import reverse_complement
 
 _PROTEINS = "--alphabet protein"
 #: a GPU wants more subjects at once than a core: batches of this many --batch-size
@@ -137,11 +138,13 @@ def run_lcs_filter(params: LcsFilterParams, files: LcsFilterFiles, options: RunO
                 run.warn(f"query '{query.name}' has no symbol that can match")
         writer = LcsWriter(out, params, files, lcs.queries)
         backend = opening.backend()
-        if backend.on_gpu:  # batch after batch wants buffers of the same sizes
-            reuse_memory()
-        read, items = _items(params, files, options, opening)
+        factor = 1
+        if backend.on_gpu:
+            reuse_memory()  # batch after batch wants buffers of the same sizes
+            factor = GPU_BATCH_FACTOR
+        chunks = _chunks(files, factor * options.batch_size, opening.remote)
         with run.progress("bases") as progress:
-            for hits, residues in lcs.run(backend, items, read):
+            for hits, residues in lcs.run(backend, chunks, partial(_parse_chunk, params, files)):
                 writer.write(hits)
                 progress.update(residues)
         writer.write(lcs.ranked(backend))
@@ -180,15 +183,6 @@ def trace(queries: list[QueryStrands], hits: Hits, threads: int, backend: Backen
         for i, text in zip(indices, texts, strict=True):
             traced[i] = text
     return replace(hits, subsequences=traced)
-
-
-def _items(
-    params: LcsFilterParams, files: LcsFilterFiles, options: RunOptions, opening: Opening
-) -> tuple[Callable[[Any], SequenceBatch], Iterator[Any]]:
-    """The parser of items, and the items: unparsed chunks."""
-    read = partial(_parse_chunk, params, files)
-    factor = GPU_BATCH_FACTOR if opening.backend().on_gpu else 1
-    return read, _chunks(files, factor * options.batch_size, opening.remote)
 
 
 def _chunks(files: LcsFilterFiles, chunk_bytes: int, remote: bool) -> Iterator[Chunk]:

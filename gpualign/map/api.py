@@ -27,7 +27,7 @@ from gpualign.map import tuning
 from gpualign.map.alignments import Alignments, Found
 from gpualign.map.api_inputs import MapperInput, Read, batch_of, is_file_or_batch, is_sequence, work_of_reads
 from gpualign.map.cpu import map_batch
-from gpualign.map.device.kernel import make_kernel
+from gpualign.map.device.kernel import map_kernel
 from gpualign.map.formatter import RecordFormatter
 from gpualign.map.hits import Drawer, Hit, Target, hit_table
 from gpualign.map.inputs import MapFiles, RecordOptions, Sample
@@ -353,7 +353,7 @@ class Mapper:
         paired = pairs is not None
         model, kernel = kernels.get(paired, (None, None))
         if kernel is None or model is not pairs:
-            kernel = make_kernel(device, self._index, self._params, pairs)
+            kernel = map_kernel(device, self._index, self._params, pairs)
             kernels[paired] = pairs, kernel
         return kernel
 

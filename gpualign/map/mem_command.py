@@ -38,8 +38,6 @@ _IGNORED_FLAGS = {
     "1": "reading, mapping and writing always overlap",
     "V": "descriptions of contigs are not kept",
     "q": "supplementary alignments always have their own mapping quality",
-    "j": "",
-    "u": "",
 }
 _PRESETS = {"pacbio": "ont", "ont2d": "ont", "intractg": "sr", "pbread": "ont"}
 _LARGEST_BATCH = 1 << 24
@@ -77,8 +75,7 @@ def _hidden(command: Any) -> Any:
     for letter, reason in _IGNORED.items():
         command = click.option(f"-{letter}", f"ignored_{letter}_value", hidden=True, help=reason)(command)
     for letter, reason in _IGNORED_FLAGS.items():
-        if reason:
-            command = click.option(f"-{letter}", f"ignored_{letter}", is_flag=True, hidden=True, help=reason)(command)
+        command = click.option(f"-{letter}", f"ignored_{letter}", is_flag=True, hidden=True, help=reason)(command)
     return command
 
 
@@ -211,7 +208,7 @@ def command(**values: Any) -> None:
 def _ignored(values: dict[str, Any]) -> dict[str, str]:
     """Given options without effect, and why."""
     with_values = {letter: why for letter, why in _IGNORED.items() if values[f"ignored_{letter}_value"] is not None}
-    flags = {letter: why for letter, why in _IGNORED_FLAGS.items() if values.get(f"ignored_{letter}")}
+    flags = {letter: why for letter, why in _IGNORED_FLAGS.items() if values[f"ignored_{letter}"]}
     if values["apart"]:
         flags.pop("S", None)  # -SP maps mates one by one, which -P does here
     if values["five_prime"]:

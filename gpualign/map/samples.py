@@ -25,8 +25,8 @@ from gpualign.io.reads import Reads
 from gpualign.io.sizes import longest_read, symbols_in_files
 from gpualign.map import tuning
 from gpualign.map.alignments import Alignments
-from gpualign.map.device.kernel import make_kernel
-from gpualign.map.device.text import MapAndTextKernel, TextKernel
+from gpualign.map.device.kernel import map_and_text_kernel
+from gpualign.map.device.text import MapAndTextKernel
 from gpualign.map.finished import FinishedSamples
 from gpualign.map.index import apply_index_options
 from gpualign.map.inputs import ENDINGS, MapFiles, RecordOptions, Sample
@@ -298,8 +298,7 @@ class SampleMapper:
         return self.map(job, lambda items, mapping: (mapping.on_device(item, run) for item in items), map_alone)
 
     def make_kernel(self, device: Device) -> MapAndTextKernel:
-        mapper = make_kernel(device, self.index, self.params, None, pinned_results=True)
-        return MapAndTextKernel(mapper, TextKernel(device, self.index.reference))
+        return map_and_text_kernel(device, self.index, self.params, None)
 
     def map(
         self,

@@ -21,9 +21,9 @@ from gpualign.map.alignments import Alignments, Found, Written
 from gpualign.map.cpu import map_batch, map_short_reads
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.fastq_batch import TextMapBatch
-from gpualign.map.device.kernel import make_kernel
+from gpualign.map.device.kernel import map_and_text_kernel
 from gpualign.map.device.target import resident_target
-from gpualign.map.device.text import MapAndTextKernel, TextBatch, TextKernel, resident_text_target
+from gpualign.map.device.text import MapAndTextKernel, TextBatch, resident_text_target
 from gpualign.map.formatter import RecordFormatter
 from gpualign.map.meth import Conversions, Which, map_by_conversion, params_as, with_conversions
 from gpualign.map.pairs import PairModel
@@ -47,25 +47,25 @@ def map_batch_on_device(
     """Map a parsed batch on a device; takes the arguments of :func:`map_batch`, and ``run`` of :class:`Stage`.
 
     Returns:
-        the alignments of all reads, and the number of reads that the device left to the CPU, which maps them here.
+        the alignments of all reads, and the number of reads that the device left to the host, which maps them here.
     """
-    left, paired = 0, pairs is not None
+    on_host, paired = 0, pairs is not None
 
     def map_as(batch: SequenceBatch, conversions: Conversions, which: Which) -> Alignments:
-        nonlocal left
+        nonlocal on_host
         mapped: MapBatch = run(lambda allocate: MapBatch.of(batch, paired, allocate, pairs, conversions, which))
-        left = max(left, mapped.left_count)
+        on_host = max(on_host, mapped.on_host_count)
         own = params_as(params, which)
 
         def on_cpu(others: SequenceBatch) -> Alignments:
             if conversions is None:
                 return map_batch(index, others, own, pairs)
-            return map_short_reads(index, others, own, pairs, conversions[mapped.left.astype(bool)])
+            return map_short_reads(index, others, own, pairs, conversions[mapped.on_host])
 
         with STEPS.at("map"):
             return mapped.alignments(batch, batch.mates if paired else None, on_cpu)
 
-    return map_by_conversion(params, batch, paired, map_as), left
+    return map_by_conversion(params, batch, paired, map_as), on_host
 
 
 class Mapping:
@@ -89,8 +89,7 @@ class Mapping:
     def make_kernel(self, device: Device) -> MapAndTextKernel:
         formatter = self.formatter
         device.pinned_pool.ahead = tuning.PINNED_AHEAD
-        mapper = make_kernel(device, formatter.index, formatter.sample.params, formatter.pairs, pinned_results=True)
-        return MapAndTextKernel(mapper, TextKernel(device, formatter.index.reference))
+        return map_and_text_kernel(device, formatter.index, formatter.sample.params, formatter.pairs)
 
     def on_cpu(self, reads: Reads) -> Mapped:
         """A batch on the CPU: parse, map, format."""
@@ -121,20 +120,20 @@ class Mapping:
         mapped: MapBatch | None = None
         if reads.texts and params.meth != "non-directional":  # those are mapped twice, so the host parses them
             mapped = run(lambda allocate: TextMapBatch.of_text(reads, paired, allocate, params.meth))
-            if isinstance(mapped, TextMapBatch) and not mapped.left_count:
+            if isinstance(mapped, TextMapBatch) and not mapped.on_host_count:
                 with STEPS.at("map"):
                     alignments = mapped.alignments(None, mapped.text.mates if paired else None, self.map_on_cpu)
                 return Found.in_text(mapped.text, alignments)
-        # the device cannot parse the text, had too little memory for it, or leaves some reads to the CPU
+        # the device cannot parse the text, had too little memory for it, or leaves some reads to the host
         with STEPS.at("parse"):
             batch = reads.columns()
         if mapped is None:
-            alignments, left = map_batch_on_device(self.formatter.index, batch, params, pairs, run)
+            alignments, on_host = map_batch_on_device(self.formatter.index, batch, params, pairs, run)
         else:
             with STEPS.at("map"):
                 alignments = mapped.alignments(batch, batch.mates if paired else None, self.map_on_cpu)
-            left = mapped.left_count
-        return Found.of(batch, alignments, len(batch) - left)
+            on_host = mapped.on_host_count
+        return Found.of(batch, alignments, len(batch) - on_host)
 
     @STEPS.at("map")
     def map_on_cpu(self, batch: SequenceBatch) -> Alignments:

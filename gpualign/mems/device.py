@@ -227,11 +227,7 @@ class MemsKernel:
         slot.launch(self._count, *by_warps, *counting)
         slot.launch(self._count_parts, _PART_BLOCKS, by_warps[1], *counting)
         self._number_and_scatter(slot, tiles, units, capacity, arrays.page.begin)
-        slot.launch(
-            self._order, *by_warps,
-            np.uint32(first), np.uint32(0), np.uint32(tiles), slot.device_array("offsets", 0), left_over, space,
-            np.uint64(0), space, *(slot.device_array(name, _FILLED_BYTES * capacity) for name in ("filled", "ordered")),
-        )  # fmt: skip
+        self._launch_order(slot, item, (0, tiles), (0, capacity), space)
         slot.download("left over", 1, LEFT_OVER_HEAD)
 
     def _number_and_scatter(self, slot: Slot, tiles: int, units: int, capacity: int, page_begin: int) -> None:
@@ -316,8 +312,12 @@ class MemsKernel:
             slot.device_array("filled", _FILLED_BYTES * (span[1] - span[0])),
         )
 
-    def _launch_order(self, slot: Slot, item: Piece, tiles: tuple[int, int], span: tuple[int, int]) -> None:
-        """The filled matches numbered ``span`` of the tiles [tiles[0], tiles[1]), counted from the piece's first."""
+    def _launch_order(
+        self, slot: Slot, item: Piece, tiles: tuple[int, int], span: tuple[int, int], space: np.uint64 = _ALL
+    ) -> None:
+        """The filled matches numbered ``span`` of the tiles [tiles[0], tiles[1]), counted from the piece's first; none
+        if there are more than ``space``.
+        """
         slot.launch(
             self._order,
             -(-(tiles[1] - tiles[0]) // self.shape.warps),
@@ -327,7 +327,7 @@ class MemsKernel:
             np.uint32(tiles[1]),
             slot.device_array("offsets", 0),
             slot.device_array("left over", 0),
-            _ALL,
+            space,
             np.uint64(span[0]),
             np.uint64(span[1]),
             *(slot.device_array(name, _FILLED_BYTES * (span[1] - span[0])) for name in ("filled", "ordered")),

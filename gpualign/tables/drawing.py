@@ -15,7 +15,7 @@ _COLOURS = {".": "#d55e00", "-": "#0072b2", "~": "#999999"}
 
 
 def reverse_complement(bases: bytes) -> bytes:
-    """The other strand."""
+    """The other strand; characters that are not nucleotide codes stay."""
     return bases.translate(_COMPLEMENT)[::-1]
 
 

@@ -6,7 +6,7 @@ import contextlib
 import itertools
 import os
 from collections import Counter
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
@@ -17,7 +17,7 @@ from gpualign import _native
 from gpualign.engine.malloc_tuning import reuse_memory
 from gpualign.engine.run_context import RunContext
 from gpualign.engine.select import Work
-from gpualign.engine.stage import Backend, Run, Stage
+from gpualign.engine.stage import Run, Stage
 from gpualign.errors import InputError, UsageError, counted, shown_input, shown_inputs
 from gpualign.io.chunks import read_batches
 from gpualign.io.files import open_together
@@ -80,7 +80,8 @@ def run_verify(params: VerifyParams, files: VerifyFiles, options: RunOptions) ->
         backend = opening.backend()
         if backend.on_gpu:  # batch after batch wants buffers of the same sizes
             reuse_memory()
-        with run.progress("pairs") as progress, contextlib.closing(_lines(source, backend)) as batches:
+        verified = backend.run(source.steps(backend.on_gpu), _whole_stage(source))
+        with run.progress("pairs") as progress, contextlib.closing(verified) as batches:
             for lines in batches:
                 out.write(lines.text.data)
                 progress.update(lines.candidates)
@@ -145,11 +146,6 @@ class _Source:
         if isinstance(step, tuple):
             return paired_batch(self.params, *step)
         return prepare_chunk(self.params, self.texts, step, self.query_index, self.target_index)
-
-
-def _lines(source: _Source, backend: Backend) -> Generator[Lines, None, None]:
-    """Output in order."""
-    return backend.run(source.steps(backend.on_gpu), _whole_stage(source))
 
 
 def _whole_stage(source: _Source) -> Stage[Step, Lines]:

@@ -43,7 +43,7 @@ def read_by_kernels(kernels: Sequence[Emulated], reads: Reads, longest: int = 1 
 def text_on_device(staged: StagedText) -> NDArray[np.uint8]:
     """What a device gets; 0xA5 between its arrays."""
     memory = np.full(staged.nbytes, 0xA5, np.uint8)
-    for part, at in staged.parts:
+    for part, at in staged.copies:
         memory[at : at + len(part)] = part
     return memory
 

@@ -58,7 +58,7 @@ def assert_same(
     found: MapBatch, index: MinimizerIndex, batch: SequenceBatch, params: MapParams, pairs: PairModel | None
 ) -> None:
     """The device's records are the CPU's, and it left no read to the CPU."""
-    assert not found.left.any()
+    assert not found.on_host.any()
     merged = found.alignments(
         batch, None if pairs is None else batch.mates, lambda left: map_batch(index, left, params)
     )

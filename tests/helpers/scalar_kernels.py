@@ -158,7 +158,9 @@ def same_records(found: MapBatch, expected: MapBatch) -> bool:
     def of(records: MapBatch) -> list[bytes]:
         return [
             array.tobytes()
-            for array in _native.finish_records(parts=list(records.parts), mates=None, conversions=None, of_host=None)
+            for array in _native.finish_records(
+                outputs=list(records.outputs), mates=None, conversions=None, of_host=None
+            )
         ]
 
     return of(found) == of(expected)

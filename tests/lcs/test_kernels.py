@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from rapidfuzz.distance import LCSseq
 
 from gpualign import _native
-from gpualign.lcs.query import LcsQuery, common_subsequences, encode_query, reverse_complement
+from gpualign.lcs.query import LcsQuery, common_subsequences, encode_query
 from gpualign.lcs.stage import lcs_stage
 from gpualign.sequences.batch import join_bytes
+from gpualign.tables.drawing import reverse_complement
 from tests.helpers import native as native_tests
 from tests.helpers.paths import TESTS
 from tests.helpers.sequences import batch_of, mutate, random_codes

@@ -64,7 +64,7 @@ def test_a_record_has_any_number_of_edits(edits: int, known: bool) -> None:
     cigar = struct.pack("<II", 1, 200_000 << 4)
     records = np.frombuffer(record.ljust(64, b"\0") + cigar.ljust(64, b"\0"), np.uint8)
     batch = MapBatch(1, 0, np.zeros(0, np.uint8), 1, (0, 0, 0)).mapped(records, 1)
-    found = batch.alignments(None, None, lambda left: pytest.fail("nothing is left"))
+    found = batch.alignments(None, None, lambda reads: pytest.fail("nothing is left"))
     assert found.distance.tolist() == [edits if known else -1]
     assert found.cigar.tolist() == [200_000 << 4]
 
@@ -78,6 +78,6 @@ def test_what_no_memory_suffices_for_is_left_to_the_cpu(
         monkeypatch.setattr(slow_path, f"_MAX_{name}", value)
     batch, params = batch_of([read.encode() for read in READS]), MapParams.of_preset(max_hits=40_000, end_to_end=True)
     found, expected = map_scalar(index, batch, params), map_batch(index, batch, params)
-    assert found.left.tolist() == left
+    assert found.on_host.tolist() == left
     merged = found.alignments(batch, None, lambda batch: map_batch(index, batch, params))
     assert all(np.array_equal(getattr(merged, field.name), getattr(expected, field.name)) for field in fields(expected))

@@ -398,7 +398,7 @@ def test_a_device_keeps_its_kernel_for_the_next_call(mapper: gpualign.Mapper, mo
         def resident(self, *key: Any) -> Any:
             return self.kept.setdefault((key[0], *map(id, key[2:])), key[1]())
 
-    monkeypatch.setattr("gpualign.map.api.make_kernel", lambda *_: object())
+    monkeypatch.setattr("gpualign.map.api.map_kernel", lambda *_: object())
     device, model = Device(), PairModel()
     kernels = [mapper._stage(pairs).make_kernel(device) for pairs in (None, None, model, model, PairModel(), None)]
     assert kernels[0] is kernels[1] is kernels[5]

@@ -165,4 +165,4 @@ def test_the_device_gives_the_same(library: str) -> None:
         found = map_scalar(index, batch, params, PAIRS[library])
         assert_same(found, index, batch, params, PAIRS[library])
         # pairs with a mate that is looked for with a base changed, or clipped
-        assert np.count_nonzero(found.left) <= 0.2 * len(batch)
+        assert np.count_nonzero(found.on_host) <= 0.2 * len(batch)

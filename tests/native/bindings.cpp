@@ -366,8 +366,8 @@ NB_MODULE(GPUALIGN_MODULE, m) {
         "Candidate lines to (query, target, begin, end, before, after, strand).");
     m.def("align_affine", &align_affine, nb::arg("reference"), nb::arg("bases"), nb::arg("offsets"),
         nb::arg("diagonal"), nb::arg("band"), nb::arg("scores"), nb::arg("begin_pin") = -1, nb::arg("end_pin") = -1,
-        "(score, begin, cigar, cigar_offsets) of patterns against diagonals "
-        "[diagonal, diagonal + band) of the reference taken as one contig; scores are an AffineScores.");
+        "(score, begin, cigar, cigar_offsets) of patterns against diagonals [diagonal, diagonal + band) of the "
+        "reference taken as one contig; scores are an AffineScores.");
     m.def("chain_anchors", &chains_of_anchors, nb::arg("reference"), nb::arg("reverse"), nb::arg("reference_positions"),
         nb::arg("query_positions"), nb::arg("rules"),
         "[(score, contig, reverse, [(query, reference), ...]), ...], best first.");

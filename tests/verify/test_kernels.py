@@ -220,17 +220,26 @@ def test_a_plan_covers_every_pair_once():
             assert max(len(c.text) - len(c.query) + 2 * c.limit + 16 for c in members) <= 32 * group.band
             assert not group.runs
     assert any(group.band for group in made.groups)
-    # planes of different queries do not overlap
-    words = 6 * made.tile_words.astype(np.int64) * made.tiles
-    assert (np.diff(made.plane_offsets.astype(np.int64)) == words[:-1]).all()
     # what goes to the device as one array
     assert all(at % 256 == 0 for at in made.at.values())
-    of_queries = {"plane_offsets": made.plane_offsets, "limits": pairs.limits, "offsets": pairs.offsets}
-    of_queries |= {f"band {words}": (made.bands == words).astype(np.uint8) for words in set(made.bands.tolist()) - {0}}
-    assert set(made.at) == {*of_queries, "tile_words", "tiles", "lengths", "band_offsets"}
-    for name, array in of_queries.items():
-        stored = made.queries[made.at[name] : made.at[name] + array.nbytes]
-        assert np.array_equal(stored.view(array.dtype), array)
+
+    def stored(name, kind, count=made.queries):
+        return np.frombuffer(made.query_arrays, kind, count, made.at[name])
+
+    assert made.queries == len(pairs.limits)
+    assert np.array_equal(stored("limits", np.int32), pairs.limits)
+    assert np.array_equal(stored("offsets", np.int64, made.queries + 1), pairs.offsets)
+    assert np.array_equal(stored("lengths", np.int32), np.diff(pairs.offsets))
+    # planes of different queries do not overlap
+    words = 6 * stored("tile_words", np.int32).astype(np.int64) * stored("tiles", np.int32)
+    assert (np.diff(stored("plane_offsets", np.uint32).astype(np.int64)) == words[:-1]).all()
+    assert sum(words) == made.plane_words
+    # a query has at most one band, and its profiles come after those of the queries before it
+    bands = [name for name in made.at if name.startswith("band ")]
+    has_band = sum(stored(name, np.uint8) for name in bands)
+    assert set(has_band.tolist()) == {0, 1}
+    starts = stored("band_offsets", np.uint32).astype(np.int64)
+    assert ((np.diff(starts, append=made.band_words) > 0) == has_band).all()
 
 
 @pytest.mark.parametrize(("mode", "passes"), [("infix", {"infix", "starts"}), ("prefix", {"anchored"})])

@@ -32,7 +32,7 @@ _LENGTHS = (tuning.MAP_LONGEST, _native.LONGEST_END_TO_END, 1 << 40)
 
 @dataclass(frozen=True)
 class MapBatch:
-    """A batch of reads for a kernel; as the kernel's result it has :attr:`parts`, and no input (:meth:`mapped`).
+    """A batch of reads for a kernel; as the kernel's result it has :attr:`outputs`, and no input (:meth:`mapped`).
 
     Attributes:
         reads, bases: number of reads, and about how many bases they have.
@@ -45,10 +45,10 @@ class MapBatch:
         model: pair model of the batch, if the kernel maps batches of several samples.
         conversions: uint8 (n,), how each bisulfite read was converted.
         which: of these reads; "end to end": clip none; "others": most templates take the slow path.
-        parts: for each part of the batch that a device mapped, what it wrote: records (uint8, MapRecord of
+        outputs: what a device wrote, of each half where the batch was split: records (uint8, MapRecord of
             cuda/abi/map.hpp: one per read, then overflow records) and number of reads; of chained reads ChainRead,
             ChainOutput and CIGARs (uint8).
-        chained: the reads were mapped by chaining; none is left to the CPU.
+        chained: the reads were mapped by chaining; none is left to the host.
     """
 
     reads: int
@@ -60,7 +60,7 @@ class MapBatch:
     model: PairModel | None = None
     conversions: Conversions = None
     which: Which = "all"
-    parts: tuple[tuple[Any, ...], ...] = ()
+    outputs: tuple[tuple[Any, ...], ...] = ()
     chained: bool = False
 
     @classmethod
@@ -119,9 +119,9 @@ class MapBatch:
         """Enqueue the copy of the block; returns its device address."""
         return int(slot.upload("batch", self.block))
 
-    def mapped(self: Batch, *part: Any, chained: bool = False) -> Batch:
-        """The batch as it comes back: with one of :attr:`parts`, and without its input."""
-        return replace(self, block=np.zeros(0, np.uint8), batch=None, parts=(part,), chained=chained)
+    def mapped(self: Batch, *output: Any, chained: bool = False) -> Batch:
+        """The batch as it comes back: with one of :attr:`outputs`, and without its input."""
+        return replace(self, block=np.zeros(0, np.uint8), batch=None, outputs=(output,), chained=chained)
 
     @staticmethod
     def join(halves: Sequence[MapBatch]) -> MapBatch:
@@ -129,18 +129,20 @@ class MapBatch:
         sums = {name: sum(getattr(half, name) for half in halves) for name in ("reads", "bases", "templates")}
         of_halves = [half.conversions for half in halves if half.conversions is not None]
         conversions = np.concatenate(of_halves) if of_halves else None
-        parts = tuple(part for half in halves for part in half.parts)
-        return replace(halves[0], **sums, conversions=conversions, parts=parts)
+        outputs = tuple(output for half in halves for output in half.outputs)
+        return replace(halves[0], **sums, conversions=conversions, outputs=outputs)
 
     @cached_property
-    def left(self) -> NDArray[np.uint8]:
-        """uint8 (n,): 1 for reads that the device left to the CPU."""
-        parts = [_native.reads_on_host(*part) for part in self.parts]
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+    def on_host(self) -> NDArray[np.bool_]:
+        """bool (n,): reads that the device left to the host's CPU."""
+        if self.chained:
+            return np.zeros(self.reads, bool)
+        flags = [_native.reads_on_host(*output) for output in self.outputs]
+        return (flags[0] if len(flags) == 1 else np.concatenate(flags)).view(bool)
 
     @cached_property
-    def left_count(self) -> int:
-        return 0 if self.chained else int(np.count_nonzero(self.left))
+    def on_host_count(self) -> int:
+        return int(np.count_nonzero(self.on_host))
 
     def alignments(
         self,
@@ -151,32 +153,34 @@ class MapBatch:
         """The alignments of all reads.
 
         Args:
-            batch: all reads, if some are left to the CPU.
+            batch: all reads, if some are left to the host.
             mates: ``SequenceBatch.mates`` if pairs were mapped together.
-            on_cpu: maps the reads that the device left.
+            on_cpu: maps those reads.
         """
         if self.chained:
-            native = (_native.chain_alignments(read, out, cigar.view(np.uint32)) for read, out, cigar in self.parts)
+            native = (_native.chain_alignments(read, out, cigar.view(np.uint32)) for read, out, cigar in self.outputs)
             found = [Alignments(*arrays) for arrays in native]
             return Alignments.join(found) if len(found) > 1 else found[0]
         from_cpu = Alignments.none()
-        if batch is not None and self.left_count:
-            from_cpu = on_cpu(batch.take(np.flatnonzero(self.left)))
-        parts, host = list(self.parts), from_cpu.native
-        return Alignments(*_native.finish_records(parts=parts, mates=mates, conversions=self.conversions, of_host=host))
+        if batch is not None and self.on_host_count:
+            from_cpu = on_cpu(batch.take(np.flatnonzero(self.on_host)))
+        arrays = _native.finish_records(
+            outputs=list(self.outputs), mates=mates, conversions=self.conversions, of_host=from_cpu.native
+        )
+        return Alignments(*arrays)
 
     def halves(self) -> list[MapBatch]:
-        """The batch in two parts that split no pair; the batch itself if it is one template."""
+        """The batch in two halves that split no pair; the batch itself if it is one template."""
         if self.templates < 2 or self.batch is None:
             return [self]
         layout = BlockLayout(self.reads)
         middle = int(self.block[layout.templates : layout.tie_breaks].view(np.uint32)[self.templates // 2])
-        parts = []
+        halves = []
         for start, end in ((0, middle), (middle, self.reads)):
             conversions = None if self.conversions is None else self.conversions[start:end]
             batch = self.batch.part(start, end)
-            parts.append(MapBatch.of(batch, self.mates == 2, no_pinned, self.model, conversions, self.which))
-        return parts
+            halves.append(MapBatch.of(batch, self.mates == 2, no_pinned, self.model, conversions, self.which))
+        return halves
 
 
 class BlockLayout:

@@ -62,7 +62,7 @@ class StagedText:
     Attributes:
         reads: the reads in the text.
         block: uint8: a copy of the text that is not in pinned memory already.
-        parts: arrays to copy, parts of the block and others, with their offsets on the device.
+        copies: arrays to copy to the device, slices of the block and others, with their offsets there.
         files: for each file, offsets of its two arrays, bytes of its tiles, and newlines before the first record.
         number: identifies the text.
         device: the one that has parsed it, which may have kept the reads.
@@ -72,7 +72,7 @@ class StagedText:
 
     reads: Reads
     block: NDArray[np.uint8]
-    parts: tuple[tuple[NDArray[np.uint8], int], ...]
+    copies: tuple[tuple[NDArray[np.uint8], int], ...]
     files: tuple[tuple[int, int, int, int], ...]
     number: int = field(default_factory=itertools.count().__next__)
     device: Device | None = None
@@ -107,8 +107,8 @@ class StagedText:
                         copied.append((at, len(piece), _copy_of(piece)))
                     at += len(piece)
             end = begin + aligned(size)
-        block, parts = _block_of(copied, allocate)
-        return cls(reads, block, (*parts, *inflated), tuple(files))
+        block, slices = _block_of(copied, allocate)
+        return cls(reads, block, (*slices, *inflated), tuple(files))
 
     @property
     def records(self) -> int:
@@ -136,13 +136,13 @@ class StagedText:
     @property
     def nbytes(self) -> int:
         """Bytes on the device."""
-        return max(at + len(part) for part, at in self.parts)
+        return max(at + len(array) for array, at in self.copies)
 
     def native(self, block: int, reads: int, array: Callable[[str, int], int], **others: Any) -> np.void:
         """``FastqBatch`` of cuda/abi/fastq.hpp.
 
         Args:
-            block: address of the parts' memory.
+            block: address of the copies.
             reads: address of :attr:`layout`'s arrays.
             array: (name, bytes) -> address of device memory.
         """
@@ -186,7 +186,7 @@ class StagedText:
         def array(name: str, nbytes: int) -> int:
             return int(slot.device_array(name, nbytes))
 
-        block = int(slot.upload_parts("fastq", self.nbytes, self.parts))
+        block = int(slot.upload_parts("fastq", self.nbytes, self.copies))
         batch = self.native(block, reads, array, template_reads=template_reads, longest=longest)
         for name, (blocks, threads) in zip(KERNELS, self.launches, strict=True):
             slot.launch(slot.device.function("map_fastq", name), blocks, threads, batch)
@@ -223,12 +223,12 @@ def _copy_of(array: NDArray[np.uint8]) -> _Fill:
 def _block_of(
     copied: Sequence[tuple[int, int, _Fill]], allocate: Allocate
 ) -> tuple[NDArray[np.uint8], list[tuple[NDArray[np.uint8], int]]]:
-    """A block and its parts. Arrays that are close together on the device form one part, so that there are few copies.
+    """A block and its slices. Arrays that are close together on the device form one, so that there are few copies.
 
     Args:
         copied: (offset on the device, bytes, function that writes them) of each array.
     """
-    begins: list[tuple[int, int]] = []  # offsets of parts in the block and on the device
+    begins: list[tuple[int, int]] = []  # offsets of slices in the block and on the device
     offsets, nbytes, end = [], 0, 0
     for at, size, _ in copied:
         if not begins or at - end >= ALIGNMENT:
@@ -239,8 +239,8 @@ def _block_of(
     block = pinned_or_pageable(allocate, nbytes)
     for (_, offset, size), (*_, fill) in zip(offsets, copied, strict=True):
         fill(block[offset : offset + size])
-    ends = {part: offset + size for part, offset, size in offsets}  # the end of each part's last array
-    return block, [(block[begin : ends[part]], at) for part, (begin, at) in enumerate(begins)]
+    ends = {number: offset + size for number, offset, size in offsets}  # the end of each slice's last array
+    return block, [(block[begin : ends[number]], at) for number, (begin, at) in enumerate(begins)]
 
 
 class DetachedArrays:

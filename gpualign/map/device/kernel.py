@@ -20,6 +20,7 @@ from gpualign.map.device.batch import MapBatch, take_result
 from gpualign.map.device.chains import ChainSteps, LongReadKernel
 from gpualign.map.device.slow_path import Capacity, SlowPath, all_templates, power_of_two
 from gpualign.map.device.target import resident_target
+from gpualign.map.device.text import MapAndTextKernel, TextKernel
 from gpualign.map.meth import params_as
 from gpualign.map.pairs import PairModel
 from gpualign.map.params import MapParams
@@ -282,10 +283,18 @@ class MapKernel:
         return rules_of(item.model, int(slot.upload("penalties", item.model.penalties)), int(rules["limits"]))
 
 
-def make_kernel(
+def map_kernel(
     device: Device, index: MinimizerIndex, params: MapParams, pairs: PairModel | None, pinned_results: bool = False
 ) -> MapKernel | LongReadKernel:
     """The kernel for long or short reads; takes the arguments of :class:`MapKernel`."""
     if params.long_reads:
         return LongReadKernel(device, index, params, pinned_results)
     return MapKernel(device, index, params, pairs, pinned_results)
+
+
+def map_and_text_kernel(
+    device: Device, index: MinimizerIndex, params: MapParams, pairs: PairModel | None
+) -> MapAndTextKernel:
+    """The kernel that maps reads and formats their records, with results in pinned memory."""
+    mapper = map_kernel(device, index, params, pairs, pinned_results=True)
+    return MapAndTextKernel(mapper, TextKernel(device, index.reference))

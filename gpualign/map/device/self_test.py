@@ -68,9 +68,9 @@ def self_test(device: Device) -> None:
         mapped: MapBatch | None, batch: SequenceBatch, params: MapParams, what: str, index: MinimizerIndex = index
     ) -> None:
         expected = map_batch(index, batch, params)
-        if mapped is None or mapped.left_count > _MAX_LEFT * len(batch):
+        if mapped is None or mapped.on_host_count > _MAX_LEFT * len(batch):
             raise DeviceError(f"{device.name}: {what} were left to the CPU")
-        alignments = mapped.alignments(batch, None, lambda left: map_batch(index, left, params))
+        alignments = mapped.alignments(batch, None, lambda reads: map_batch(index, reads, params))
         if not all(map(np.array_equal, alignments.native, expected.native)):
             raise DeviceError(f"{device.name}: map's records of {what} differ from the CPU's")
 

@@ -106,14 +106,14 @@ class TextBatch:
         )
 
     def halves(self) -> list[TextBatch]:
-        """The batch in two parts that split no pair; the batch itself if that is impossible."""
+        """The batch in two halves that split no pair; the batch itself if that is impossible."""
         found, middle = self.found, len(self.found) // 2
         if found.mates is not None and found.mates[middle] == 2:
             middle += 1
         if not 0 < middle < len(found):
             return [self]
-        parts = (found.part(0, middle), found.part(middle, len(found)))
-        return [TextBatch.of(part, self.bam, self.deflate) for part in parts]
+        halves = (found.part(0, middle), found.part(middle, len(found)))
+        return [TextBatch.of(half, self.bam, self.deflate) for half in halves]
 
 
 def usual_bytes(found: Found, bam: bool) -> int:
@@ -224,9 +224,9 @@ class TextKernel:
     split = staticmethod(TextBatch.halves)
 
     def join(self, results: Sequence[Written]) -> Written:
-        """Join the parts' results."""
+        """Join the halves' results."""
         if len({result.deflated for result in results}) > 1:
-            raise NvcompError("nvCOMP deflated some parts of a batch")
+            raise NvcompError("nvCOMP deflated one half of a batch")
         records = np.concatenate([result.records for result in results])
         return Written(records, sum(result.count for result in results), results[0].deflated)
 

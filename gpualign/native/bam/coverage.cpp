@@ -48,8 +48,7 @@ void bind_coverage(nb::module_& m) {
             "damaged.")
         .def("add", &add, nb::arg("changes"),
             "Takes those of the next records and returns lines of bedGraph, uint8; none where no names were given. "
-            "Raises "
-            "ValueError where they are not sorted.")
+            "Raises ValueError where they are not sorted.")
         .def("finish", &finish, "The last lines.")
         .def("contigs", &contigs,
             "For each contig with records: (number, sum of depths, greatest depth, int64 positions of each depth).");

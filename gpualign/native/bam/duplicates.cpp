@@ -162,14 +162,12 @@ void bind_duplicates(nb::module_& m) {
         nb::arg("by_record"), nb::arg("first_is_best"),
         "What a DuplicateFinder wants of a batch of BAM records, uint8, all of a template adjacent: (ends, begins of "
         "their parts, UMIs, counts, templates). by_record: templates are anywhere in the input, and each record is "
-        "numbered. "
-        "Raises ValueError where they are damaged.");
+        "numbered. Raises ValueError where they are damaged.");
     m.def("prepare_templates", &prepare_templates, nb::arg("records"), nb::arg("mate_tags"), nb::arg("dropped"),
         nb::arg("added"), nb::arg("incomplete"),
         "Records of any program, those of a template adjacent, without flags of duplicates and without the tags that "
-        "are dropped, two "
-        "characters each: (records, or None where they are such already, uint64: hashes of the names of templates that "
-        "lack a read, where incomplete ones are wanted). mate_tags: with MC, MQ and ms. added: tags "
+        "are dropped, two characters each: (records, or None where they are such already, uint64: hashes of the names "
+        "of templates that lack a read, where incomplete ones are wanted). mate_tags: with MC, MQ and ms. added: tags "
         "that all records get, as BAM.");
     nb::class_<DuplicateFinder>(m, "DuplicateFinder", "Finds the duplicates of a run.")
         .def(nb::init<size_t, uint32_t, int, bool, bool>(), nb::arg("libraries"), nb::arg("optical_distance"),
@@ -190,8 +188,7 @@ void bind_duplicates(nb::module_& m) {
             "uint8: A or B for the strand of each template of a duplex.")
         .def("library_counts", &library_counts,
             "For each library: (unpaired reads, pairs, secondary or supplementary records, unmapped reads, duplicate "
-            "unpaired "
-            "reads, duplicate pairs, optical ones of these).")
+            "unpaired reads, duplicate pairs, optical ones of these).")
         .def("without_barcode", &without_barcode,
             "Templates with a mapped read that have no barcode, or not all that were asked for.")
         .def("set_sizes", &DuplicateFinder::set_sizes,

@@ -49,8 +49,7 @@ void bind_bam_index(nb::module_& m) {
             },
             nb::arg("places"), nb::arg("step"),
             "The index; .csi is still to be compressed. places: uint64, virtual offsets of every `step` bytes of the "
-            "content, and "
-            "where the last block with content ends.");
+            "content, and where the last block with content ends.");
 }
 
 }  // namespace gpualign

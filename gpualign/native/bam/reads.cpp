@@ -97,8 +97,7 @@ auto bam_reads(Input<uint8_t> records, const std::string& dropped) {
 void bind_bam_reads(nb::module_& m) {
     m.def("bam_reads", &bam_reads, nb::arg("records"), nb::arg("dropped"),
         "Whole BAM records as reads: (names, name_offsets, bases, base_offsets, qualities | None, tags, tag_offsets, "
-        "flags), without "
-        "tags that are dropped (TagList). Raises ValueError where a record is damaged.");
+        "flags), without tags that are dropped (TagList). Raises ValueError where a record is damaged.");
 }
 
 }  // namespace gpualign

@@ -243,8 +243,8 @@ void bind_bam_sort(nb::module_& m) {
     m.def("sort_bam_records", &sort_bam_records, nb::arg("records"), nb::arg("order"), nb::arg("templates"),
         nb::arg("numbers").none(), nb::arg("prefix"), nb::arg("keep"),
         "Records of a batch in an order: (records, or None where they are kept as they are in order already, keys as "
-        "uint64 (3 n,), number of templates). numbers: uint64, of the records in the "
-        "input; None: their places in the batch. prefix: what most names begin with (shared_name_prefix).");
+        "uint64 (3 n,), number of templates). numbers: uint64, of the records in the input; None: their places in the "
+        "batch. prefix: what most names begin with (shared_name_prefix).");
     m.def("shared_name_prefix", &shared_name_prefix, nb::arg("records"),
         "What all names of a batch begin with, but for digits at its end.");
     nb::class_<Samples>(m, "SortSamples", "Keys of some records, by which a merge is cut into ranges.")
@@ -271,19 +271,15 @@ void bind_bam_sort(nb::module_& m) {
         .def("merge", &KeptBatches::merge, nb::arg("buffer"), nb::arg("low"), nb::arg("high"), nb::arg("blocks"),
             nb::arg("sizes"), nb::arg("marks").none(), nb::arg("numbers"),
             "Records from low to before high (see SortSamples), of these batches and of blocks of runs, in order. "
-            "sizes: uint64 (2 n,), "
-            "bytes of keys and of all of each block. marks: uint8 for each template, 1 and 2 for duplicates, which are "
-            "flagged; whether "
-            "they are left out, and whether they are tagged with DT; for the tags dc and MI uint32 for each template, "
-            "and A or B for its "
-            "strand, or None. numbers: keep those of the records. All is in the buffer's memory, until it is used "
-            "again.")
+            "sizes: uint64 (2 n,), bytes of keys and of all of each block. marks: uint8 for each template, 1 and 2 for "
+            "duplicates, which are flagged; whether they are left out, and whether they are tagged with DT; for the "
+            "tags dc and MI uint32 for each template, and A or B for its strand, or None. numbers: keep those of the "
+            "records. All is in the buffer's memory, until it is used again.")
         .def("blocks", &KeptBatches::blocks, nb::arg("buffer"), nb::arg("low"), nb::arg("high"), nb::arg("block_bytes"),
             nb::arg("samples"),
             "Records from low to before high in blocks of a run, of about so many bytes: (their content in the "
-            "buffer's memory, "
-            "uint64 (6 n,): keys of the first and of the last record, bytes of keys and of all of each). samples: gets "
-            "their first keys.");
+            "buffer's memory, uint64 (6 n,): keys of the first and of the last record, bytes of keys and of all of "
+            "each). samples: gets their first keys.");
 }
 
 }  // namespace gpualign

@@ -258,8 +258,7 @@ void bind_cluster(nb::module_& m) {
             nb::arg("codes"), nb::arg("offsets"), nb::arg("identical"), nb::arg("codes_match"), nb::arg("word"),
             nb::arg("identity"), nb::arg("definition"), nb::arg("coverage"),
             "Sequences that others may be near to. word: symbols of a word; 0: only lengths are looked at. "
-            "codes_match: codes "
-            "from `identical` on match some that they do not equal.")
+            "codes_match: codes from `identical` on match some that they do not equal.")
         .def("__len__", &Index::size)
         .def_prop_ro("bytes", &Index::bytes, "Memory of the index.")
         .def("add", &Index::add, nb::arg("sequences"), "Add targets: numbers of sequences.")

@@ -222,8 +222,7 @@ void bind_stream(nb::module_& m) {
             },
             nb::arg("origin"), nb::arg("looking_s") = 0.0,
             "Until all is done; looking_s: so long the processor looks for the end before it sleeps. Returns when each "
-            "mark was, "
-            "seconds after origin.")
+            "mark was, seconds after origin.")
         .def("close", [](Stream& stream) { stream.close(), stream.held.clear(); });
 }
 

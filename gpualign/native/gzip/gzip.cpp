@@ -112,8 +112,7 @@ void bind_gzip(nb::module_& m) {
     m.def("gzip_part", &gzip_part, nb::arg("descriptor"), nb::arg("file_size"), nb::arg("begin"), nb::arg("end"),
         nb::arg("most"),
         "What begins in these bytes of a file: from the first block that is found to the first dynamic one after them; "
-        "of more "
-        "than `most` bytes about as many.");
+        "of more than `most` bytes about as many.");
     m.def("gzip_part_from_block", &gzip_part_from_block, nb::arg("descriptor"), nb::arg("file_size"), nb::arg("bit"),
         nb::arg("stop"), nb::arg("window"), nb::arg("most"),
         "The same from a block that begins at this bit, up to the bit `stop`.");

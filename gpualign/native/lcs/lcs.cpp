@@ -9,6 +9,7 @@
 #include "algo/lcs/lcs.hpp"
 #include "arrays.hpp"
 #include "bindings.hpp"
+#include "common/with_constant.hpp"
 #include "lcs/lane_bits.hpp"
 #include "lcs/path.hpp"
 #include "simd/vector.hpp"
@@ -168,14 +169,8 @@ template <int W> Word run_tile(const uint64_t* masks, int stride, Group& group, 
 }
 
 Word run_tile(const Tile& tile, const uint64_t* masks, Group& group, bool last) {
-    const uint64_t* rows = masks + tile.offset;
-    switch (tile.words) {
-        case 1: return run_tile<1>(rows, tile.stride, group, last);
-        case 2: return run_tile<2>(rows, tile.stride, group, last);
-        case 4: return run_tile<4>(rows, tile.stride, group, last);
-        case 8: return run_tile<8>(rows, tile.stride, group, last);
-        default: return run_tile<widest_tile>(rows, tile.stride, group, last);
-    }
+    return with_constant<1, 2, 4, 8, widest_tile>(tile.words,
+        [&](auto words) { return run_tile<decltype(words)::value>(masks + tile.offset, tile.stride, group, last); });
 }
 
 std::vector<int32_t> all_lengths(const Profile& profile, const Subjects& subjects, int64_t n) {

@@ -177,11 +177,11 @@ auto stage_reads(const Arrays& batch, bool paired, const std::vector<int64_t>& m
 
 // Joins the device's records with those of the reads that the host mapped; without host records the device's cover all
 // reads.
-auto finish_records(const std::vector<std::tuple<Input<uint8_t>, size_t>>& parts, std::optional<Input<uint8_t>> mates,
+auto finish_records(const std::vector<std::tuple<Input<uint8_t>, size_t>>& outputs, std::optional<Input<uint8_t>> mates,
     std::optional<Input<uint8_t>> conversions, const std::optional<Arrays>& of_host) {
     std::vector<DeviceRecords> device;
     size_t reads = 0;
-    for (const auto& [records, count] : parts) {
+    for (const auto& [records, count] : outputs) {
         device.emplace_back(records, count);
         reads += device.back().reads();
     }
@@ -244,7 +244,7 @@ void bind_map_device(nb::module_& m) {
         "Copies a batch's bases, qualities and offsets (n + 1), tie-break hashes (n), and the first read of each "
         "template, pairs being one if `paired`, and their end (space for n + 1): (templates, bases of the longest read "
         "of at most each of so many).");
-    m.def("finish_records", &finish_records, nb::kw_only(), nb::arg("parts"), nb::arg("mates").none(),
+    m.def("finish_records", &finish_records, nb::kw_only(), nb::arg("outputs"), nb::arg("mates").none(),
         nb::arg("conversions").none(), nb::arg("of_host").none(), "The fields of Alignments.");
 }
 

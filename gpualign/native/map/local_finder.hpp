@@ -13,7 +13,7 @@ namespace gpualign {
 
 class LocalFinder {
 public:
-    LocalFinder(const IndexView& index, const ReferenceView& reference, const MapParams& params, ReadBlock& block)
+    LocalFinder(const IndexView& index, const ReferenceView& reference, const MapperParams& params, ReadBlock& block)
         : params_(params), block_(block),
           chainer_(index, reference, short_read_chaining(params.seeding.k, params.seeding.w, params.rules.scores)),
           dense_chainer_(index, reference, short_read_chaining(params.seeding.k, 1, params.rules.scores)),
@@ -78,7 +78,7 @@ private:
     }
     static constexpr int64_t kLongBases = 1 << 17;
 
-    const MapParams& params_;
+    const MapperParams& params_;
     ReadBlock& block_;
     ChainMapper chainer_, dense_chainer_, long_chainer_;
     std::vector<ChainRequest> queries_;

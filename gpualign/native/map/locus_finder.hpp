@@ -17,7 +17,7 @@ namespace gpualign {
 
 class LocusFinder {
 public:
-    LocusFinder(const IndexView& index, const ReferenceView& reference, const MapParams& params)
+    LocusFinder(const IndexView& index, const ReferenceView& reference, const MapperParams& params)
         : params_(params), text_(reference), block_(reference, params_), seeder_(index, reference, params.seeding),
           search_(reference, params.rules.scores, block_), local_finder_(index, reference, params_, block_),
           mates_(reference, params_, block_, search_) {}
@@ -170,7 +170,7 @@ private:
         search_.add(r, c.contig, c.reverse, c.seed_hits, c.begin, c.end(), block_.read(r).limit);
     }
 
-    const MapParams params_;
+    const MapperParams params_;
     const ReferenceText text_;
     ReadBlock block_;
     Seeder seeder_;

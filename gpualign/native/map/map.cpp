@@ -18,7 +18,7 @@ auto map_reads(const ReferenceArrays& reference, Input<uint32_t> offsets, Input<
     const nb::bytes& rules, const nb::bytes& long_reads, Input<int32_t> penalties, double error_rate, bool full) {
     const ReferenceView view = reference.view();
     const IndexView index{offsets.data(), entries.data(), {k, bucket_bits}};
-    MapParams params;
+    MapperParams params;
     params.rules = struct_of<MapRules>(rules);
     params.rules.penalties = penalties.data();
     params.seeding = {k, w, params.rules.max_hits, params.rules.max_candidates, full};
@@ -52,8 +52,8 @@ void bind_map(nb::module_& m) {
         nb::arg("w"), nb::arg("bucket_bits"), nb::arg("batch"), nb::kw_only(), nb::arg("paired"),
         nb::arg("conversions").none(), nb::arg("rules"), nb::arg("long_reads"), nb::arg("penalties"),
         nb::arg("error_rate"), nb::arg("full"),
-        "The records of each read: the fields of Alignments. `paired`: mates are mapped together; `rules`: a "
-        "MapRules; `long_reads`: a ChainRules.");
+        "The records of each read: the fields of Alignments. `paired`: mates are mapped together; `rules`: a MapRules; "
+        "`long_reads`: a ChainRules.");
     m.attr("LONGEST_END_TO_END") = kLongestEndToEnd;
 }
 

@@ -12,7 +12,7 @@ namespace gpualign {
 
 class Mapper {
 public:
-    Mapper(const IndexView& index, const ReferenceView& reference, const MapParams& params)
+    Mapper(const IndexView& index, const ReferenceView& reference, const MapperParams& params)
         : reference_(reference), params_(params), finder_(index, reference, params), selector_(finder_, params_),
           aligner_(reference, params.rules.scores) {}
 
@@ -139,7 +139,7 @@ private:
     }
 
     const ReferenceView& reference_;
-    const MapParams params_;
+    const MapperParams params_;
     LocusFinder finder_;
     Selector selector_;
     AffineBatch aligner_;

@@ -12,7 +12,7 @@ namespace gpualign {
 
 class MatesOfBlock {
 public:
-    MatesOfBlock(const ReferenceView& reference, const MapParams& params, ReadBlock& block, WindowSearch& search)
+    MatesOfBlock(const ReferenceView& reference, const MapperParams& params, ReadBlock& block, WindowSearch& search)
         : reference_(reference), params_(params), block_(block), search_(search),
           aligner_(reference, params.rules.scores) {}
 
@@ -71,7 +71,7 @@ private:
     };
 
     const ReferenceView& reference_;
-    const MapParams& params_;
+    const MapperParams& params_;
     ReadBlock& block_;
     WindowSearch& search_;
     AffineBatch aligner_;

@@ -16,7 +16,7 @@ struct SeedingParams {
     bool full;                // follow all hits and keep all candidates
 };
 
-struct MapParams {
+struct MapperParams {
     MapRules rules;  // as on the device, without `limits`
     SeedingParams seeding;
     double error_rate;

@@ -68,7 +68,7 @@ using LociView = MixedLoci<std::vector<ChainRecord>, CodedBases>;
 
 class ReadBlock {
 public:
-    ReadBlock(const ReferenceView& reference, const MapParams& params) : reference_(reference), params_(params) {}
+    ReadBlock(const ReferenceView& reference, const MapperParams& params) : reference_(reference), params_(params) {}
 
     // Loads the reads [from, to); `mates` gives mate numbers; it, `qualities` and `conversions` may be null.
     void load(const ReadTexts& bases, const uint8_t* qualities, const ReadTexts& names, const uint8_t* mates,
@@ -143,7 +143,7 @@ public:
 
 private:
     const ReferenceView& reference_;
-    const MapParams& params_;
+    const MapperParams& params_;
     std::vector<Read> reads_;
     std::vector<uint8_t> codes_;
     const uint8_t* qualities_ = nullptr;  // of the block's bases

@@ -210,9 +210,9 @@ void bind_record_changes(nb::module_& m) {
         "uint8 (n,): 1 for short reads aligned end to end, whose mate is so too; paired: mates are a proper pair.");
     m.def("better_templates", &better_templates, nb::arg("first"), nb::arg("ends"), nb::arg("rest"), nb::arg("whole"),
         nb::arg("conversions"), nb::arg("mates").none(), nb::arg("edit_cost"),
-        "For each template the better of two mappings, as the fields of Alignments. The second one is given as "
-        "that of the reads whose `whole` is not 0, and that of the others; conversions are those of the first; "
-        "edit_cost: what a mismatch takes off a score.");
+        "For each template the better of two mappings, as the fields of Alignments. The second one is given as that of "
+        "the reads whose `whole` is not 0, and that of the others; conversions are those of the first; edit_cost: what "
+        "a mismatch takes off a score.");
 }
 
 }  // namespace gpualign

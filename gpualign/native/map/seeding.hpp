@@ -251,8 +251,8 @@ private:
         const uint32_t max_hits = limit_at(params_.max_hits, depth);
         if (next_.read == r && next_.max_hits == max_hits) std::swap(own_, next_);
         else follow_seeds(r, max_hits, part, own_);
-        if (r + 2 < first_seed_.size() && first_seed_[r + 2] <= found_ &&
-            depth == 1) {  // prefetches the next read's hits
+        if (r + 2 < first_seed_.size() && first_seed_[r + 2] <= found_ && depth == 1) {
+            // prefetches the next read's hits
             follow_seeds(r + 1, max_hits, false, next_);
             for (const uint32_t s : next_.seeds)
                 for (uint32_t e = 0; e < std::min(count(s), max_hits); e += kEntriesPerLine)

@@ -20,7 +20,7 @@ struct Choice {
 
 class Selector {
 public:
-    Selector(const LocusFinder& found, const MapParams& params) : found_(found), rules_(params.rules) {}
+    Selector(const LocusFinder& found, const MapperParams& params) : found_(found), rules_(params.rules) {}
 
     // Selects the records of all reads of the block, in order; the primary one of a read comes first.
     void select(std::vector<Choice>& choices) const {

@@ -305,8 +305,7 @@ void bind_mem_search(nb::module_& m) {
     m.def("report_mems", &report_mems, nb::arg("index"), nb::arg("style"), nb::arg("text"), nb::arg("names"),
         nb::arg("start"), nb::arg("stop"), nb::arg("columns"),
         "(text uint8, headers in it) of the matches that start in [start, stop). style: a MemStyle; names: "
-        "(characters, "
-        "offsets) of the records.");
+        "(characters, offsets) of the records.");
     m.def("keep_rare", &keep_rare, nb::arg("index"), nb::arg("text"), nb::arg("start"), nb::kw_only(),
         nb::arg("min_length"), nb::arg("columns"), nb::arg("maximum"),
         "Of all matches that start from `start` on, those whose string occurs at most `maximum` times in the "

@@ -230,13 +230,12 @@ void bind_pairwise(nb::module_& m) {
         nb::arg("match_mismatch"), nb::arg("open"), nb::arg("extend"), nb::arg("local"), nb::arg("free_ends"),
         nb::arg("end_gaps"), nb::arg("traced"), nb::arg("table_bytes"), nb::arg("pair_threads") = 1,
         "Align pairs of sequences: (score (p,), spans (4p,), counts (4p,), cigar, cigar_offsets (p + 1,)). Free ends "
-        "are "
-        "bits, end gaps (open, extend) of query start and end, target start and end: (8,), no more than of other "
-        "gaps, 0 where free or local. Spans are "
-        "query start and end, target start and end, half-open; counts are matches, mismatches, gaps, gap symbols; "
-        "a cigar is BAM words from the start. Without `traced` all but the scores are empty. One long pair may have "
-        "`pair_threads`. identical, bases: of Matching (cuda/algo/pairwise/matching.hpp). Raises what a signal's "
-        "handler raises while one is aligned, in the main thread.");
+        "are bits, end gaps (open, extend) of query start and end, target start and end: (8,), no more than of other "
+        "gaps, 0 where free or local. Spans are query start and end, target start and end, half-open; counts are "
+        "matches, mismatches, gaps, gap symbols; a cigar is BAM words from the start. Without `traced` all but the "
+        "scores are empty. One long pair may have `pair_threads`. identical, bases: of Matching "
+        "(cuda/algo/pairwise/matching.hpp). Raises what a signal's handler raises while one is aligned, in the main "
+        "thread.");
     m.def(
         "stop_all_work", [] { all_work_is_to_stop = true; },
         "Alignments of long pairs, in whatever thread, raise soon.");

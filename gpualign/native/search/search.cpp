@@ -179,21 +179,18 @@ void bind_search(nb::module_& m) {
                     words_of(index.dense(true)), words_of(index.dense(false)));
             },
             "Arrays for a device: marked, ranks, firsts, seeds, segments, and segments of the patterns without seeds: "
-            "of up "
-            "to 32 rows, and of up to 64.");
+            "of up to 32 rows, and of up to 64.");
     m.attr("SEARCH_PLATEAU") = kPlateau;
     m.def("search_bases", &search_bases, nb::arg("index"), nb::arg("reference"), nb::arg("offsets"), nb::arg("begin"),
         nb::arg("end"), nb::arg("open"), nb::arg("most"), nb::arg("events") = nb::none(),
         "Hits in packed sequences that begin in [begin, end) of theirs: pattern, minus, sequence, start, end, "
-        "pattern_start, "
-        "pattern_end, distance, CIGAR operations and their offsets. open: 1 where a sequence goes on before, 2 after "
-        "it. events: "
-        "what a device has found; without them the CPU scans.");
+        "pattern_start, pattern_end, distance, CIGAR operations and their offsets. open: 1 where a sequence goes on "
+        "before, 2 after it. events: what a device has found; without them the CPU scans.");
     m.def("search_bytes", &search_bytes, nb::arg("index"), nb::arg("symbols"), nb::arg("offsets"), nb::arg("begin"),
         nb::arg("end"), nb::arg("open"), nb::arg("most"), "The same in texts of any symbols.");
     m.def("pack_target_text", &pack_target_text, nb::arg("data"), nb::arg("fastq"), nb::arg("within"),
-        "(names, name_offsets, lengths, (words, run_starts, run_ends, run_bases)) of whole FASTA/FASTQ records; "
-        "None where they are malformed. within: pack only so many bases of either end of each; 0: all.");
+        "(names, name_offsets, lengths, (words, run_starts, run_ends, run_bases)) of whole FASTA/FASTQ records; None "
+        "where they are malformed. within: pack only so many bases of either end of each; 0: all.");
 }
 
 }  // namespace gpualign

@@ -108,10 +108,9 @@ void bind_conversions(nb::module_& m) {
     m.def("count_conversions", &count_conversions, nb::arg("reference"), nb::arg("reads"), nb::arg("alignments"),
         nb::arg("min_mapq"), nb::arg("min_quality"), nb::arg("rrbs"), nb::arg("max_unconverted"),
         "(flags, by position, by contig, failed): counts of methylated and converted bases of CpG, CHG and CHH in "
-        "primary records, six for R1 and six for R2 at each position up to the longest read, and six for each "
-        "contig; the records' flags, with 0x200 where a read of the template has more than max_unconverted methylated "
-        "bases of CHG "
-        "and CHH (-1: none is flagged), and the number of such reads.");
+        "primary records, six for R1 and six for R2 at each position up to the longest read, and six for each contig; "
+        "the records' flags, with 0x200 where a read of the template has more than max_unconverted methylated bases of "
+        "CHG and CHH (-1: none is flagged), and the number of such reads.");
 }
 
 }  // namespace gpualign

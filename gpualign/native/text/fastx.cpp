@@ -163,8 +163,7 @@ void bind_fastx(nb::module_& m) {
         "As count_fastq_lines, of bytes of an open file; None if they cannot be read.");
     m.def("record_cuts", &record_cuts, nb::arg("data"),
         "Where FASTA that begins within or at a record can be cut: (after the first line, before the next record, "
-        "after "
-        "the last line); 0: none.");
+        "after the last line); 0: none.");
     m.def("last_record_border", &find_border, nb::arg("data"), nb::arg("fastq"),
         "Bytes of the longest prefix that is known to end at a record border.");
     m.def("is_wrapped_fastq", &is_wrapped, nb::arg("head"),

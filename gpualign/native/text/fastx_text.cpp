@@ -184,13 +184,11 @@ auto comment_tags(Input<uint8_t> comments, Input<int64_t> offsets, const std::st
 void bind_fastx_text(nb::module_& m) {
     m.def("format_fastx", &format_fastx, nb::arg("reads"), nb::arg("wanted").none(), nb::arg("suffix"),
         "The wanted reads of a batch (None: all) as FASTQ, or FASTA where they have no qualities; with `suffix` /1 and "
-        "/2 "
-        "after the names of pairs.");
+        "/2 after the names of pairs.");
     m.def("comment_tags", &comment_tags, nb::arg("comments"), nb::arg("offsets"), nb::arg("dropped"),
         nb::arg("read_groups"),
         "Fields of comments that are SAM tags, tab-separated, less those in `dropped` (TagList): (tags, offsets, "
-        "fields that are "
-        "none, that repeat one, or that name another read group than these).");
+        "fields that are none, that repeat one, or that name another read group than these).");
 }
 
 }  // namespace gpualign

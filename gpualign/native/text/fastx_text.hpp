@@ -96,10 +96,8 @@ struct RecordNames {
         const char* p = line.begin + 1;
         const char* stop = p;
         while (stop < line.end && !ends_name(*stop)) stop++;
-        const char* checked =
-            *line.begin == '>'
-                ? line.end
-                : stop;  // with CR line ends a FASTA file is a single line, and shows no other sign of it
+        // with CR line ends a FASTA file is a single line, and shows no other sign of it
+        const char* checked = *line.begin == '>' ? line.end : stop;
         if (std::find(p, checked, kReturn) != checked)
             fail_at(line_offset, "a carriage return within a line (of an old Mac file? tr '\\r' '\\n' converts it)");
         if (stop == p)

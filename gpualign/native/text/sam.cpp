@@ -82,9 +82,8 @@ void bind_sam(nb::module_& m) {
         nb::arg("contig_name_offsets"), nb::arg("reads"), nb::arg("alignments"), nb::arg("wanted").none(),
         nb::arg("options"), nb::arg("read_group"), nb::arg("alt_contigs"), nb::arg("bam"),
         "Records of the wanted reads of a batch (None: of all), SAM lines or BAM's bytes, in order: (text, how many). "
-        "BAM without "
-        "comments and ALT contigs alone. `options`: a SamOptions, of which the read group and ALT contigs are set "
-        "here.");
+        "BAM without comments and ALT contigs alone. `options`: a SamOptions, of which the read group and ALT contigs "
+        "are set here.");
     m.def("bam_records", &bam_records, nb::arg("text"), nb::arg("contig_names"), nb::arg("contig_name_offsets"),
         "SAM lines as BAM records: (bytes, how many). Raises ValueError where a line is not a record.");
 }

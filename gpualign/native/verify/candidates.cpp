@@ -214,12 +214,9 @@ void bind_candidates(nb::module_& m) {
     m.def("windows_of_lines", &windows_of_lines, nb::arg("data"), nb::arg("kind"), nb::arg("queries"),
         nb::arg("targets"), nb::arg("texts"), nb::arg("strands"),
         "Lines of kind 't' (TSV), 'b' (BED6) or 'p' (PAF) to (query, target int32 (n,); first int64 (n + 1,), each "
-        "candidate's first pair, "
-        "empty "
-        "where all have one; local int32, begin, end uint32, strand uint8 of each pair; bases, offsets, limits of the "
-        "queries "
-        "that occur; clipped, cells). strands: 0 plus, 1 minus, 2 both, 3 as the lines say. Raises "
-        "ValueError('LINE_OFFSET\\tWHAT').");
+        "candidate's first pair, empty where all have one; local int32, begin, end uint32, strand uint8 of each pair; "
+        "bases, offsets, limits of the queries that occur; clipped, cells). strands: 0 plus, 1 minus, 2 both, 3 as the "
+        "lines say. Raises ValueError('LINE_OFFSET\\tWHAT').");
     m.def("windows_of", &windows_of, nb::arg("query"), nb::arg("target"), nb::arg("begin"), nb::arg("end"),
         nb::arg("texts"), nb::arg("strands"), "The same of candidates in columns, on the forward strand.");
     m.def("windows_of_records", &windows_of_records, nb::arg("records"), nb::arg("contig_names"),

@@ -128,9 +128,8 @@ void bind_verify_tasks(nb::module_& m) {
         nb::arg("end"), nb::arg("strand"), nb::arg("limits"), nb::arg("lengths"), nb::arg("shapes"), nb::arg("infix"),
         nb::arg("band_words"), nb::arg("band_columns"), nb::arg("band_share"),
         "(order int64 (t,), tasks uint32 (4 t,): begin, columns, query * 2 + strand, limit; bands uint8 (queries,); "
-        "keys "
-        "int32 (g,): shape * 16 + band * 2 + whether the window touches bases other than A, C, G and T; firsts int64 "
-        "(g + 1,)): the pairs with two sides, sorted by key and else in their order.");
+        "keys int32 (g,): shape * 16 + band * 2 + whether the window touches bases other than A, C, G and T; firsts "
+        "int64 (g + 1,)): the pairs with two sides, sorted by key and else in their order.");
 }
 
 }  // namespace gpualign

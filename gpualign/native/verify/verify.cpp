@@ -232,20 +232,17 @@ void bind_verify(nb::module_& m) {
     });
     m.def("fill_acgt_mask", &fill_acgt_mask, nb::arg("reference"), nb::arg("first"), nb::arg("words"),
         "Fill uint32 words, the first of them numbered `first`: bit i % 32 of word i / 32 is set where base i is A, C, "
-        "G or "
-        "T.");
+        "G or T.");
     m.def("verify_pairs", &verify_pairs, nb::arg("reference"), nb::arg("bases"), nb::arg("offsets"), nb::arg("query"),
         nb::arg("begin"), nb::arg("end"), nb::arg("strand"), nb::arg("limit"), nb::arg("mode"),
         nb::arg("starts") = true,
         "(distance, start, end) int32 (n,): errors or -1 beyond the query's limit, and the half-open interval within "
         "the window [begin, end) of the reference. strand: 0 forward, 1 reverse; mode: of verify_modes. Without "
-        "`starts` infix "
-        "starts stay 0, which saves the second pass.");
+        "`starts` infix starts stay 0, which saves the second pass.");
     m.def("verify_cigars", &verify_cigars, nb::kw_only(), nb::arg("reference"), nb::arg("bases"), nb::arg("offsets"),
         nb::arg("query"), nb::arg("begin"), nb::arg("strand"), nb::arg("distance"), nb::arg("start"), nb::arg("end"),
         "(text, offsets int64 (n + 1,)): the CIGARs of verify's results one after the other, none for a pair beyond "
-        "its "
-        "limit.");
+        "its limit.");
     m.def("verify_lines", &verify_lines, nb::kw_only(), nb::arg("reference"), nb::arg("bases"), nb::arg("offsets"),
         nb::arg("query"), nb::arg("begin"), nb::arg("strand"), nb::arg("distance"), nb::arg("start"), nb::arg("end"),
         nb::arg("target"), nb::arg("query_names"), nb::arg("query_name_offsets"), nb::arg("target_names"),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpualign.engine.select import Work, open_backend
-from gpualign.pairwise.bounded_gaps.cpu import GapAlignments, GapPairs
+from gpualign.pairwise.bounded_gaps.cpu import GapAlignments, GapProblem
 from gpualign.pairwise.bounded_gaps.params import GapsParams
 from gpualign.pairwise.bounded_gaps.run import Aligner, RowFormat, columns_of
 from gpualign.pairwise.bounded_gaps.tuning import KERNELS
@@ -16,8 +16,8 @@ from gpualign.pairwise.pair_inputs import PairInputs
 from gpualign.pairwise.tuning import mean_cells
 from gpualign.params import RunOptions
 from gpualign.report import OnProgress, Progress
-from gpualign.sequences.encoded import EncodedSequences
 from gpualign.sequences.matrices import Scoring
+from gpualign.sequences.pairs import PairBlock
 from gpualign.tables.column import TextColumn
 from gpualign.tables.drawing import Drawing
 from gpualign.tables.row import Row
@@ -36,57 +36,57 @@ def iter_max_gaps(
     >>> pairwise(["ACGT"], ["ACG"], max_gaps=0)[["score", "gapopens", "cigar"]].tolist()
     [(nan, -1, '*')]
     """
-    model = params.model(scoring)
-    layout = RowFormat(inputs.queries, inputs.targets, scoring, model)
-    none = np.empty(0, np.int32)
-    nothing = GapPairs(inputs.queries, inputs.targets, none, none)
-    yield _table(layout, nothing, GapAlignments(none, none, none, none, np.empty((0, model.max_gaps, 3), np.int32)))
+    problem = GapProblem(inputs.queries, inputs.targets, params.model(scoring))
+    layout = RowFormat(problem, scoring)
+    none, no_gaps = np.empty(0, np.int32), np.empty((0, problem.model.max_gaps, 3), np.int32)
+    yield _table(layout, PairBlock(none, none), GapAlignments(none, none, none, none, no_gaps))
     done = Progress(options, "pairs", inputs.source.total, progress)
     cells = inputs.source.total * mean_cells(inputs.queries, inputs.targets)
     with open_backend(options, "pairwise", Work.of(KERNELS, cells)) as backend:
-        aligner = Aligner(backend, inputs.queries, inputs.targets, options, done)
-        for block, answer in aligner.run(inputs.source, model, params.best):
+        aligner = Aligner(backend, problem, options, done)
+        for block, answer in aligner.run(inputs.source, params.best):
             yield _table(layout, block, answer)
 
 
-def _table(layout: RowFormat, block: GapPairs, answer: GapAlignments) -> Table[Row]:
+def _table(layout: RowFormat, block: PairBlock, answer: GapAlignments) -> Table[Row]:
     found = answer.gaps >= 0
     columns: dict[str, Column] = {
-        "query": block.pattern_ids,
-        "target": block.text_ids,
+        "query": block.queries,
+        "target": block.targets,
         "score": np.where(found, answer.score / layout.scoring.scale, np.nan),
         "gapopens": answer.gaps,
         "tend": np.where(found, answer.end, -1).astype(np.int32),
     }
-    if not layout.model.traceback or answer.gap_list is None:
+    model = layout.problem.model
+    if not model.traceback or answer.gap_list is None:
         return Table(columns)
     columns["tstart"] = np.where(found, answer.start, -1).astype(np.int32)
-    counted = np.arange(layout.model.max_gaps) < answer.gaps[:, None]
+    counted = np.arange(model.max_gaps) < answer.gaps[:, None]
     gap_symbols = (np.abs(answer.gap_list[:, :, 2]) * counted).sum(axis=1)
     columns["gaps"] = np.where(found, gap_symbols, -1).astype(np.int32)
-    cigar_column = list(columns_of(layout.model)).index("cigar")
+    cigar_column = list(columns_of(model)).index("cigar")
     lines = layout.lines(block, answer).split(b"\n")[:-1]
     columns["cigar"] = TextColumn.of([line.split(b"\t")[cigar_column] for line in lines])
-    return Table(columns, Look(draw=_Drawer(layout.patterns, layout.texts, layout.scoring.symbols)))
+    return Table(columns, Look(draw=_Drawer(layout.problem, layout.scoring.symbols)))
 
 
 @dataclass(frozen=True)
 class _Drawer:
     """From a row to its alignment."""
 
-    patterns: EncodedSequences
-    texts: EncodedSequences
+    problem: GapProblem
     alphabet: str
 
     def __call__(self, row: Row) -> Drawing | None:
         if row.cigar == "*":
             return None
         alphabet = np.frombuffer(self.alphabet.encode(), np.uint8)
+        patterns, texts = self.problem.patterns, self.problem.texts
         return Drawing(
-            query=alphabet[self.patterns.sequence(row.query)].tobytes(),
-            target=alphabet[self.texts.sequence(row.target)][row.tstart : row.tend].tobytes(),
+            query=alphabet[patterns.sequence(row.query)].tobytes(),
+            target=alphabet[texts.sequence(row.target)][row.tstart : row.tend].tobytes(),
             cigar=row.cigar,
-            query_name=f"query {self.patterns.names[row.query]}",
-            target_name=f"target {self.texts.names[row.target]}",
+            query_name=f"query {patterns.names[row.query]}",
+            target_name=f"target {texts.names[row.target]}",
             target_start=row.tstart,
         )

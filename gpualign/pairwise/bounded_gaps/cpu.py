@@ -15,6 +15,7 @@ from gpualign import _native
 from gpualign.errors import UsageError
 from gpualign.sequences.columns import Columns
 from gpualign.sequences.encoded import EncodedSequences
+from gpualign.sequences.pairs import PairBlock
 from gpualign.streaming.timeline import STEPS
 
 #: the largest K; more gaps than this are affine alignment in all but name
@@ -80,39 +81,22 @@ class GapModel:
 
 
 @dataclass(frozen=True)
-class GapPairs:
-    """Pairs to align, in the order of the output.
+class GapProblem:
+    """What all blocks of pairs have in common.
 
     Attributes:
-        patterns, texts: encoded sequences.
-        pattern_ids, text_ids: int32 (pairs,), indices into them.
+        patterns, texts: encoded sequences, the queries and the targets of the pairs.
+        model: how they are aligned.
     """
 
     patterns: EncodedSequences
     texts: EncodedSequences
-    pattern_ids: NDArray[np.int32]
-    text_ids: NDArray[np.int32]
-
-    def __len__(self) -> int:
-        return len(self.pattern_ids)
-
-    @property
-    def pattern_lengths(self) -> NDArray[np.int64]:
-        """int64 (pairs,)."""
-        return self.patterns.lengths[self.pattern_ids]
-
-    @property
-    def text_lengths(self) -> NDArray[np.int64]:
-        """int64 (pairs,)."""
-        return self.texts.lengths[self.text_ids]
-
-    def part(self, start: int, stop: int) -> GapPairs:
-        return GapPairs(self.patterns, self.texts, self.pattern_ids[start:stop], self.text_ids[start:stop])
+    model: GapModel
 
 
 @dataclass(frozen=True)
 class GapAlignments(Columns):
-    """Answers to a :class:`GapPairs`.
+    """Answers to a block of pairs.
 
     Attributes:
         score: int32 (pairs,), ``NO_SCORE`` where no alignment exists.
@@ -132,15 +116,16 @@ class GapAlignments(Columns):
 
 
 @STEPS.at("compute")
-def align_on_cpu(block: GapPairs, model: GapModel) -> GapAlignments:
+def align_on_cpu(problem: GapProblem, block: PairBlock) -> GapAlignments:
     """Align a block in the calling thread; the GIL is released."""
+    model = problem.model
     score, gaps, start, end, gap_list = _native.gapsmis_align(
-        block.patterns.codes,
-        block.patterns.offsets,
-        block.texts.codes,
-        block.texts.offsets,
-        block.pattern_ids,
-        block.text_ids,
+        problem.patterns.codes,
+        problem.patterns.offsets,
+        problem.texts.codes,
+        problem.texts.offsets,
+        block.queries,
+        block.targets,
         table=model.table,
         symbols=model.symbols,
         gaps=model.max_gaps,

@@ -15,7 +15,9 @@ from gpualign.engine.gpu.buffers import Slot
 from gpualign.engine.gpu.device import Device, DeviceMemoryExceeded
 from gpualign.engine.gpu.runner import Halves
 from gpualign.pairwise.bounded_gaps import tuning
-from gpualign.pairwise.bounded_gaps.cpu import GapAlignments, GapModel, GapPairs, align_on_cpu
+from gpualign.pairwise.bounded_gaps.cpu import GapAlignments, GapModel, GapProblem, align_on_cpu
+from gpualign.sequences.encoded import EncodedSequences
+from gpualign.sequences.pairs import PairBlock
 
 
 @dataclass(frozen=True)
@@ -54,17 +56,18 @@ class Workspace:
     band: int
 
 
-def plan(block: GapPairs, model: GapModel, launch: tuning.Gapsmis, packed: bool = True) -> list[Plan]:
+def plan(problem: GapProblem, block: PairBlock, launch: tuning.Gapsmis, packed: bool = True) -> list[Plan]:
     """Which kernel aligns which pairs.
 
     Short pairs go to a thread each where there are enough of them to fill the device (two to a thread in 16 bits when
     only scores are wanted and fit); the others to a warp each.
     """
+    model = problem.model
     by_warps, by_threads, longest = _native.gapsmis_order(
-        block.patterns.offsets,
-        block.texts.offsets,
-        block.pattern_ids,
-        block.text_ids,
+        problem.patterns.offsets,
+        problem.texts.offsets,
+        block.queries,
+        block.targets,
         launch.warp_cells,
         launch.thread_pairs,
     )
@@ -76,7 +79,7 @@ def plan(block: GapPairs, model: GapModel, launch: tuning.Gapsmis, packed: bool 
         if model.traceback:
             kernel, width, per_thread = f"gapsmis_trace_{'warp' if by_warp else 'thread'}", launch.width_trace, 1
         elif packed and not by_warp and packed_table(model) is not None and model.unreached(16, max_m, max_n):
-            other = bool((block.patterns.codes > 3).any())
+            other = bool((problem.patterns.codes > 3).any())
             kernel, width, per_thread = f"gapsmis_packed{'_other' if other else ''}", launch.width_packed, 2
         else:
             kernel, per_thread = f"gapsmis_scores_{'warp' if by_warp else 'thread'}", 1
@@ -148,20 +151,21 @@ class GapsmisKernel(Halves):
     """
 
     def __init__(
-        self, device: Device, model: GapModel, launch: tuning.Gapsmis | None = None, packed: bool = True
+        self, device: Device, problem: GapProblem, launch: tuning.Gapsmis | None = None, packed: bool = True
     ) -> None:
-        self.device, self.model, self.packed = device, model, packed
+        self.device, self.problem, self.packed = device, problem, packed
+        self.model = model = problem.model
         self.launch = launch or tuning.GAPSMIS[model.max_gaps]
         self.module = device.module("bounded_gaps", defines(model, self.launch))
         attributes = device.driver.device_attribute
         self.processors = device.driver.Device(device.info.index).get_attribute(attributes.MULTIPROCESSOR_COUNT)
 
-    def submit(self, slot: Slot, item: GapPairs) -> None:
+    def submit(self, slot: Slot, item: PairBlock) -> None:
         n = len(item)
         fields = np.zeros(1, struct("GapsLaunch"))
         batch = fields["batch"]
-        patterns, pattern_ids = _needed(item.patterns.codes, item.patterns.offsets, item.pattern_ids)
-        texts, text_ids = _needed(item.texts.codes, item.texts.offsets, item.text_ids)
+        patterns, pattern_ids = _needed(self.problem.patterns, item.queries)
+        texts, text_ids = _needed(self.problem.texts, item.targets)
         for key, array in (("patterns", patterns[0]), ("texts", texts[0]), ("pattern_offsets", patterns[1])):
             batch[key] = int(slot.upload(key, array))
         batch["text_offsets"] = int(slot.upload("text_offsets", texts[1]))
@@ -174,7 +178,7 @@ class GapsmisKernel(Halves):
         fields["symbols"] = self.model.symbols
         fields["opening"] = self.model.open - self.model.extend
         fields["extend"], fields["ends"] = self.model.extend, int(self.model.ends)
-        for number, launch in enumerate(plan(item, self.model, self.launch, self.packed)):
+        for number, launch in enumerate(plan(self.problem, item, self.launch, self.packed)):
             self._launch(slot, launch, fields, number)
         for key in ("score", "gaps", "start", "end"):
             slot.download(key, n, np.int32)
@@ -210,7 +214,7 @@ class GapsmisKernel(Halves):
         warps = min(resident * warps_per_block, -(-tasks // warps_per_block) * warps_per_block)
         return workspace(launch, self.model, warps, int(self.device.budget * self.launch.workspace_share))
 
-    def collect(self, slot: Slot, item: GapPairs) -> GapAlignments:
+    def collect(self, slot: Slot, item: PairBlock) -> GapAlignments:
         n = len(item)
         score, gaps, start, end = (slot.pinned(key, n, np.int32).copy() for key in ("score", "gaps", "start", "end"))
         gap_list = None
@@ -233,22 +237,23 @@ class OnCpu(Halves):
     aligns.
     """
 
-    def __init__(self, model: GapModel) -> None:
-        self.model = model
+    def __init__(self, problem: GapProblem) -> None:
+        self.problem = problem
 
-    def submit(self, slot: Slot, item: GapPairs) -> None:
+    def submit(self, slot: Slot, item: PairBlock) -> None:
         pass
 
-    def collect(self, slot: Slot, item: GapPairs) -> GapAlignments:
-        return align_on_cpu(item, self.model)
+    def collect(self, slot: Slot, item: PairBlock) -> GapAlignments:
+        return align_on_cpu(self.problem, item)
 
 
-def make_kernel(device: Device, model: GapModel) -> GapsmisKernel | OnCpu:
-    """The kernel object for a model; called in the device's thread."""
+def make_kernel(device: Device, problem: GapProblem) -> GapsmisKernel | OnCpu:
+    """The kernel object for a problem; called in the device's thread."""
+    model = problem.model
     if model.max_gaps > tuning.GAPSMIS_MAX_GAPS:
-        return OnCpu(model)
+        return OnCpu(problem)
     macros = defines(model, tuning.GAPSMIS[model.max_gaps])
-    return GapsmisKernel(device, model) if compiler.can_be_had("bounded_gaps", macros) else OnCpu(model)
+    return GapsmisKernel(device, problem) if compiler.can_be_had("bounded_gaps", macros) else OnCpu(problem)
 
 
 def defines(model: GapModel, launch: tuning.Gapsmis) -> dict[str, str]:
@@ -257,9 +262,10 @@ def defines(model: GapModel, launch: tuning.Gapsmis) -> dict[str, str]:
 
 
 def _needed(
-    codes: NDArray[np.uint8], offsets: NDArray[np.int64], ids: NDArray[np.int32]
+    sequences: EncodedSequences, ids: NDArray[np.int32]
 ) -> tuple[tuple[NDArray[np.uint8], NDArray[np.int64]], NDArray[np.int32]]:
-    """The sequences from the lowest to the highest id, and the ids counted from there."""
+    """Codes and offsets of the sequences from the lowest to the highest id, and the ids counted from there."""
+    codes, offsets = sequences.codes, sequences.offsets
     if not len(ids):
         return (codes[:0], np.zeros(1, np.int64)), ids
     low, high = int(ids.min()), int(ids.max()) + 1

@@ -16,15 +16,15 @@ from gpualign.engine.stage import Backend, Stage
 from gpualign.engine.tiles import Tiles, digest
 from gpualign.errors import check_count, counted
 from gpualign.io.table_output import Kind
-from gpualign.pairwise.bounded_gaps.cpu import GapAlignments, GapModel, GapPairs, align_on_cpu
+from gpualign.pairwise.bounded_gaps.cpu import GapAlignments, GapModel, GapProblem, align_on_cpu
 from gpualign.pairwise.bounded_gaps.device import make_kernel
 from gpualign.pairwise.bounded_gaps.params import GapsParams
 from gpualign.pairwise.bounded_gaps.tuning import KERNELS
 from gpualign.pairwise.pair_inputs import PairFiles
+from gpualign.pairwise.tuning import mean_cells
 from gpualign.params import RunOptions
 from gpualign.report import Progress
 from gpualign.sequences.batch import join_bytes
-from gpualign.sequences.encoded import EncodedSequences
 from gpualign.sequences.matrices import Scoring
 from gpualign.sequences.pairs import PairBlock, PairSource
 from gpualign.streaming.timeline import STEPS
@@ -62,12 +62,12 @@ def run_max_gaps(
     columns = columns_of(model)
     with run.opening(work) as opening, run.table(columns, header) as out:
         found = files.read(scoring)
-        patterns, texts, pairs = found.queries, found.targets, found.source
+        problem, pairs = GapProblem(found.queries, found.targets, model), found.source
         backend = opening.backend()
-        layout = RowFormat(patterns, texts, scoring, model)
+        layout = RowFormat(problem, scoring)
         with run.progress("pairs", pairs.total) as progress:
-            aligner = Aligner(backend, patterns, texts, options, progress)
-            for block, answer in aligner.run(pairs, model, params.best, resume):
+            aligner = Aligner(backend, problem, options, progress)
+            for block, answer in aligner.run(pairs, params.best, resume):
                 out.write(layout.lines(block, answer))
                 rows += len(block)
     if pairs.total == 0:
@@ -79,24 +79,16 @@ def run_max_gaps(
 class Aligner:
     """Pairs in blocks through a backend."""
 
-    def __init__(
-        self,
-        backend: Backend,
-        patterns: EncodedSequences,
-        texts: EncodedSequences,
-        options: RunOptions,
-        progress: Progress,
-    ) -> None:
-        self.backend, self.patterns, self.texts, self.progress = backend, patterns, texts, progress
+    def __init__(self, backend: Backend, problem: GapProblem, options: RunOptions, progress: Progress) -> None:
+        self.backend, self.problem, self.progress = backend, problem, progress
         self.cells = 0
-        lengths = (float(seqs.lengths.mean()) if len(seqs) else 0.0 for seqs in (patterns, texts))
-        mean_cells = max(1.0, next(lengths) * next(lengths))
+        cells = max(1.0, mean_cells(problem.patterns, problem.texts))
         self.block_cells = _GPU_CELLS if backend.on_gpu else _CPU_CELLS
-        self.block_pairs = max(1, min(options.batch_size // _PAIR_BYTES, int(self.block_cells / mean_cells)))
+        self.block_pairs = max(1, min(options.batch_size // _PAIR_BYTES, int(self.block_cells / cells)))
 
     def run(
-        self, pairs: PairSource, model: GapModel, best: bool = False, resume: str | None = None
-    ) -> Iterator[tuple[GapPairs, GapAlignments]]:
+        self, pairs: PairSource, best: bool = False, resume: str | None = None
+    ) -> Iterator[tuple[PairBlock, GapAlignments]]:
         """Each block with its answers, in order.
 
         Args:
@@ -104,54 +96,57 @@ class Aligner:
             resume: folder of finished blocks, or None.
         """
         if best:
-            scored = self._run(pairs, replace(model, traceback=False), resume)
-            pairs, resume = replace(pairs, listed=best_of_each(scored, len(self.patterns))), None
-        yield from self._run(pairs, model, resume)
+            scores_only = replace(self.problem, model=replace(self.problem.model, traceback=False))
+            scored = self._run(scores_only, pairs, resume)
+            pairs, resume = replace(pairs, listed=best_of_each(scored, len(self.problem.patterns))), None
+        yield from self._run(self.problem, pairs, resume)
 
-    def _run(self, pairs: PairSource, model: GapModel, resume: str | None) -> Iterator[tuple[GapPairs, GapAlignments]]:
-        blocks: list[GapPairs] = []  # in flight; the backend answers in order
+    def _run(
+        self, problem: GapProblem, pairs: PairSource, resume: str | None
+    ) -> Iterator[tuple[PairBlock, GapAlignments]]:
+        blocks: list[PairBlock] = []  # in flight; the backend answers in order
 
-        def items() -> Iterator[GapPairs]:
-            for ids in pairs.blocks(self.block_pairs, self.block_cells):
-                blocks.append(GapPairs(self.patterns, self.texts, ids.queries, ids.targets))
-                yield blocks[-1]
+        def items() -> Iterator[PairBlock]:
+            for block in pairs.blocks(self.block_pairs, self.block_cells):
+                blocks.append(block)
+                yield block
 
-        stage = Stage[GapPairs, GapAlignments](
-            lambda block: align_on_cpu(block, model), lambda device: make_kernel(device, model)
+        stage = Stage[PairBlock, GapAlignments](
+            lambda block: align_on_cpu(problem, block), lambda device: make_kernel(device, problem)
         )
 
-        def align(some: Iterable[GapPairs]) -> Iterator[GapAlignments]:
+        def align(some: Iterable[PairBlock]) -> Iterator[GapAlignments]:
             return self.backend.run(some, stage)
 
         results = align(items())
         if resume is not None:
-            run = digest(self.patterns, self.texts, model, pairs, self.block_pairs)
+            run = digest(problem.patterns, problem.texts, problem.model, pairs, self.block_pairs)
             results = Tiles(resume, run, GapAlignments, "pairwise").run(items(), align)
         aligned = 0
         for answer in results:
             block = blocks.pop(0)
             check_count("pairs", len(block), len(answer.score))
             aligned += len(block)
-            self.cells += int((block.pattern_lengths * block.text_lengths).sum())
+            self.cells += int((problem.patterns.lengths[block.queries] * problem.texts.lengths[block.targets]).sum())
             self.progress.update(len(block))
             yield block, answer
         check_count("pairs", pairs.total, aligned)
 
 
-def best_of_each(answers: Iterable[tuple[GapPairs, GapAlignments]], patterns: int) -> PairBlock:
+def best_of_each(answers: Iterable[tuple[PairBlock, GapAlignments]], patterns: int) -> PairBlock:
     """The best pair of each pattern: by score, then fewest gaps, then the first."""
     best_key = np.full(patterns, np.iinfo(np.int64).min)
     best_text = np.full(patterns, -1, np.int32)
     for block, answer in answers:
-        order = np.argsort(block.pattern_ids, kind="stable")
-        ids = block.pattern_ids[order]
+        order = np.argsort(block.queries, kind="stable")
+        ids = block.queries[order]
         key = (answer.score[order].astype(np.int64) << 8) - answer.gaps[order]
         starts = np.flatnonzero(np.r_[True, ids[1:] != ids[:-1]])
         top = np.maximum.reduceat(key, starts)
         counts = np.diff(np.r_[starts, len(ids)])
         reach = np.flatnonzero(key == np.repeat(top, counts))
         first = reach[np.searchsorted(reach, starts)]
-        pattern, text = ids[starts], block.text_ids[order][first]
+        pattern, text = ids[starts], block.targets[order][first]
         better = (top > best_key[pattern]) | (best_text[pattern] < 0)
         best_key[pattern[better]], best_text[pattern[better]] = top[better], text[better]
     found = np.flatnonzero(best_text >= 0).astype(np.int32)
@@ -167,27 +162,27 @@ def columns_of(model: GapModel) -> dict[str, Kind]:
 class RowFormat:
     """Rows of the output table."""
 
-    def __init__(self, patterns: EncodedSequences, texts: EncodedSequences, scoring: Scoring, model: GapModel) -> None:
-        self.patterns, self.texts, self.scoring, self.model = patterns, texts, scoring, model
-        self._names = (*_joined(patterns.names), *_joined(texts.names))
+    def __init__(self, problem: GapProblem, scoring: Scoring) -> None:
+        self.problem, self.scoring = problem, scoring
+        self._names = (*_joined(problem.patterns.names), *_joined(problem.texts.names))
 
     @STEPS.at("format")
-    def lines(self, block: GapPairs, answer: GapAlignments) -> bytes:
+    def lines(self, block: PairBlock, answer: GapAlignments) -> bytes:
         """One row a pair."""
         gap_list = answer.gap_list if answer.gap_list is not None else np.zeros(0, np.int32)
         rows = _native.gapsmis_rows(
             *self._names,
-            self.patterns.offsets,
-            self.texts.offsets,
-            block.pattern_ids,
-            block.text_ids,
+            self.problem.patterns.offsets,
+            self.problem.texts.offsets,
+            block.queries,
+            block.targets,
             score=answer.score,
             gaps=answer.gaps,
             start=answer.start,
             end=answer.end,
             gap_list=np.ascontiguousarray(gap_list.reshape(-1)),
-            max_gaps=self.model.max_gaps,
-            traced=self.model.traceback,
+            max_gaps=self.problem.model.max_gaps,
+            traced=self.problem.model.traceback,
             scale=self.scoring.scale,
         )
         check_count("pairs", len(block), _native.count_newlines(rows))

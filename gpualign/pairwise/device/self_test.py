@@ -137,12 +137,13 @@ def self_test_gapsmis(device: Device) -> None:
     scoring = match_mismatch(5, -4)
     family = _family(scoring, "ACGT")
     first, second = (index.astype(np.int32) for index in np.triu_indices(_SEQUENCES, 1))
-    block = gapsmis.GapPairs(family, family, first, second)
+    block = PairBlock(first, second)
     table = scoring.scores.astype(np.int16).reshape(-1)
     for traceback in (False, True):
         model = gapsmis.GapModel(table, len(scoring), _GAPS, 10, 1, traceback=traceback)
-        (got,) = run_on_devices([block], lambda used, model=model: gapsmis_kernel.make_kernel(used, model), [device])  # type: ignore[misc]
-        expected = gapsmis.align_on_cpu(block, model)
+        problem = gapsmis.GapProblem(family, family, model)
+        (got,) = run_on_devices([block], partial(gapsmis_kernel.make_kernel, problem=problem), [device])
+        expected = gapsmis.align_on_cpu(problem, block)
         for name in ("score", "gaps", "start", "end", "gap_list"):
             if not np.array_equal(getattr(got, name), getattr(expected, name)):
                 raise DeviceError(f"{device.name}: bounded gaps' {name} differs from the CPU's")

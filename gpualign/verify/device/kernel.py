@@ -106,12 +106,12 @@ class VerifyKernel(Halves):
         """Upload a batch, build its queries' planes, and return the fields of the kernels' struct VerifyArrays."""
         text, known, placed = self._text(slot, item, made)
         bases, tasks = slot.upload("bases", item.bases), slot.upload("tasks", placed)
-        start = int(slot.upload("queries", made.queries))
+        start = int(slot.upload("queries", made.query_arrays))
         queries = {name: np.uint64(start + at) for name, at in made.at.items()}
         planes = slot.device_array("planes", 4 * made.plane_words)
         build = self.device.function("verify_planes", "build_planes")
         of_planes = (queries[name] for name in ("offsets", "plane_offsets", "tile_words", "tiles"))
-        slot.launch(build, len(made.tiles), 64, bases, *of_planes, planes)
+        slot.launch(build, made.queries, 64, bases, *of_planes, planes)
         results, size = int(slot.device_array("results", 4 * len(_RESULTS) * len(made.tasks))), 4 * len(made.tasks)
         outputs = {name: results + i * size for i, name in enumerate(_RESULTS)}
         hits = slot.device_array("hits", size)
@@ -137,7 +137,7 @@ class VerifyKernel(Halves):
         for words in tuning.VERIFY_BANDS:
             if (wanted := queries.get(f"band {words}")) is not None:
                 build = self.device.function("verify_band", "build_band", {"WORDS": str(words)})
-                slot.launch(build, len(made.bands), 32, bases, *of_bands, wanted, profiles)
+                slot.launch(build, made.queries, 32, bases, *of_bands, wanted, profiles)
         return int(profiles), int(queries["band_offsets"])
 
     def _text(self, slot: Slot, item: VerifyPairs, made: Plan) -> tuple[int, int, NDArray[np.uint32]]:

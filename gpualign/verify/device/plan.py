@@ -79,30 +79,24 @@ class Plan:
     Attributes:
         order: int64 (tasks,), pair of each task; pairs with an empty side are not among them.
         tasks: uint32 (tasks, 4): begin, columns, query * 2 + strand, limit.
-        plane_offsets: uint32 (queries,), words of planes before each query's.
-        tile_words, tiles: int32 (queries,), shape of each query's planes.
-        plane_words: words of all planes.
-        bands: uint8 (queries,), words of each query's band, 0 for none.
-        band_offsets: uint32 (queries,), words of band profiles before each query's.
-        band_words: words of all band profiles.
+        plane_words, band_words: words of all queries' planes, and of their band profiles.
         groups: the launches.
         in_order: every pair is its own task's number.
-        queries, at: uint8, what the kernels want to know of the queries, in one array, and where in it each is: their
-            ``offsets``, ``lengths``, ``limits`` and the above, and ``band N`` (uint8), which have a band of N words.
+        queries: how many.
+        query_arrays, at: uint8, what the kernels want to know of the queries, in one array, and where in it each is:
+            ``offsets``, ``lengths`` and ``limits``; ``plane_offsets`` and ``band_offsets`` (uint32), words of planes
+            and of band profiles before each query's; ``tile_words`` and ``tiles`` (int32), the shape of its planes;
+            and ``band N`` (uint8), which have a band of N words.
     """
 
     order: NDArray[np.int64]
     tasks: NDArray[np.uint32]
-    plane_offsets: NDArray[np.uint32]
-    tile_words: NDArray[np.int32]
-    tiles: NDArray[np.int32]
     plane_words: int
-    bands: NDArray[np.uint8]
-    band_offsets: NDArray[np.uint32]
     band_words: int
     groups: tuple[Group, ...]
     in_order: bool
-    queries: NDArray[np.uint8]
+    queries: int
+    query_arrays: NDArray[np.uint8]
     at: dict[str, int]
 
 
@@ -145,33 +139,28 @@ def plan(pairs: VerifyPairs) -> Plan:
     slides = (lengths.astype(np.int64) - pairs.limits - 1) // tuning.VERIFY_BAND_COLUMNS
     band_words = np.where(bands > 0, 2 * 4 * bands.astype(np.int64) * (slides + 1), 0)
     band_starts = offsets_of(band_words)
-    plane_offsets, band_offsets = starts[:-1].astype(np.uint32), band_starts[:-1].astype(np.uint32)
-    queries, at = joined(
+    query_arrays, at = joined(
         {
             "offsets": pairs.offsets,
-            "plane_offsets": plane_offsets,
+            "plane_offsets": starts[:-1].astype(np.uint32),
             "tile_words": words,
             "tiles": tiles,
             "lengths": lengths,
             "limits": pairs.limits,
-            "band_offsets": band_offsets,
+            "band_offsets": band_starts[:-1].astype(np.uint32),
             **{f"band {size}": (bands == size).astype(np.uint8) for size in tuning.VERIFY_BANDS if size in bands},
         }
     )
     return Plan(
         order,
         tasks,
-        plane_offsets,
-        words,
-        tiles,
-        int(starts[-1]),
-        bands,
-        band_offsets,
-        int(band_starts[-1]),
-        groups,
-        len(order) == len(pairs) and len(keys) < 2,
-        queries,
-        at,
+        plane_words=int(starts[-1]),
+        band_words=int(band_starts[-1]),
+        groups=groups,
+        in_order=len(order) == len(pairs) and len(keys) < 2,
+        queries=len(lengths),
+        query_arrays=query_arrays,
+        at=at,
     )
 
 

@@ -23,7 +23,6 @@ from gpualign.io.bgzf import bgzf_writer
 from gpualign.io.fastx import Chunk
 from gpualign.io.text import HeldText
 from gpualign.pairwise import run as pairwise
-from gpualign.pairwise.bounded_gaps.cpu import GapPairs
 from gpualign.sequences.encoded import EncodedSequences
 from tests.helpers.cluster import KILLED, Cluster, squares
 from tests.helpers.commands import program
@@ -365,17 +364,15 @@ def test_results_of_workers_out_of_reach_come_by_the_scheduler(
 def test_items_with_shared_objects_of_their_own(backend: ClusterBackend) -> None:
     """More of them in one task than are kept for the next one."""
 
-    def blocks() -> Iterator[GapPairs]:
-        one = np.array([0], np.int32)
+    def sets() -> Iterator[EncodedSequences]:
         for i in range(60):
-            sequences = EncodedSequences([f"s{i}"], np.full(4, i, np.uint8), np.array([0, 4]))
-            yield GapPairs(sequences, sequences, one, one)
+            yield EncodedSequences([f"s{i}"], np.full(4, i, np.uint8), np.array([0, 4]))
 
-    def first_symbol(block: GapPairs) -> int:
-        return int(block.patterns.sequence(0)[0])
+    def first_symbol(sequences: EncodedSequences) -> int:
+        return int(sequences.sequence(0)[0])
 
-    stage: Stage[GapPairs, int] = Stage(first_symbol, lambda device: None)  # type: ignore[arg-type,return-value]
-    assert list(backend.run(blocks(), stage)) == list(range(60))
+    stage: Stage[EncodedSequences, int] = Stage(first_symbol, lambda device: None)  # type: ignore[arg-type,return-value]
+    assert list(backend.run(sets(), stage)) == list(range(60))
 
 
 def test_the_limit_follows_the_workers(backend: ClusterBackend) -> None:

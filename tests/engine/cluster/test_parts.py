@@ -31,7 +31,6 @@ from gpualign.lcs.cpu import ScoredBatch
 from gpualign.lcs.params import LcsFilterParams
 from gpualign.lcs.query import QueryStrands, encode_query
 from gpualign.lcs.select import select
-from gpualign.pairwise.bounded_gaps.cpu import GapPairs
 from gpualign.params import RunOptions
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.encoded import EncodedSequences
@@ -62,13 +61,13 @@ def test_unknown_clusters_are_refused(where: str) -> None:
 def test_shared_objects_travel_next_to_the_item() -> None:
 
     sequences = EncodedSequences(["a", "b"], np.arange(1000, dtype=np.uint8), np.array([0, 400, 1000]))
-    ids = np.array([1], np.int32)
-    item = pack(GapPairs(sequences, sequences, ids, ids), number_of=lambda shared: 7)
+    item = pack(("item", sequences, sequences), number_of=lambda shared: 7)
     assert item.shared == (7,)
     assert item.nbytes < 1000 <= pack(sequences).nbytes
-    block = item.load({7: pack(sequences).open()})
-    assert block.patterns is block.texts
-    assert block.patterns.sequence(1).tolist() == sequences.sequence(1).tolist()
+    own, first, second = item.load({7: pack(sequences).open()})
+    assert own == "item"
+    assert first is second
+    assert first.sequence(1).tolist() == sequences.sequence(1).tolist()
 
 
 def test_large_texts_travel_next_to_the_pickle() -> None:

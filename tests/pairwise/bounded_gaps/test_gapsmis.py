@@ -13,10 +13,12 @@ from hypothesis import strategies as st
 
 from gpualign.engine.gpu.buffers import slots_of
 from gpualign.io.chunks import read_batches
-from gpualign.pairwise.bounded_gaps.cpu import NO_SCORE, Ends, GapAlignments, GapModel, GapPairs, align_on_cpu
+from gpualign.pairwise.bounded_gaps import cpu
+from gpualign.pairwise.bounded_gaps.cpu import NO_SCORE, Ends, GapAlignments, GapModel, GapProblem
 from gpualign.pairwise.matrices import load_matrix
 from gpualign.sequences.encoded import EncodedSequences
 from gpualign.sequences.matrices import match_mismatch
+from gpualign.sequences.pairs import PairBlock
 from tests.helpers.paths import GENOMES
 from tests.reference.gapsmis import enumerate_all, recurrence, recurrence_of_many, score_of_columns
 
@@ -25,6 +27,18 @@ pytestmark = pytest.mark.usefixtures("level")
 ENDS = {Ends.TEXT_END: "text-end", Ends.BOTH: "both", Ends.NONE: "none"}
 #: match, mismatch, open, extend; the last three have extend > open, where cutting a gap in two would pay
 SCORINGS = [(5, -4, 10, 1), (2, -3, 5, 2), (1, -1, 1, 1), (3, -5, 1, 0), (1, -3, 0, 0), (1, -2, 1, 3), (2, -9, 0, 1)]
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Pairs of sequences, whatever they are aligned by."""
+
+    patterns: EncodedSequences
+    texts: EncodedSequences
+    block: PairBlock
+
+    def problem(self, model: GapModel) -> GapProblem:
+        return GapProblem(self.patterns, self.texts, model)
 
 
 @dataclass(frozen=True)
@@ -44,7 +58,7 @@ class Case:
         table = match_mismatch(match, mismatch).scores.astype(np.int16).reshape(-1)
         return GapModel(table, 5, self.gaps, open_, extend, self.ends, traceback)
 
-    def block(self) -> GapPairs:
+    def block(self) -> Pairs:
         return block_of(self.pairs)
 
 
@@ -54,40 +68,45 @@ def encoded(sequences: list[str], alphabet: str = "ACGTN") -> EncodedSequences:
     return EncodedSequences([str(i) for i in range(len(sequences))], codes, offsets)
 
 
-def block_of(pairs: list[tuple[str, str]], alphabet: str = "ACGTN") -> GapPairs:
+def block_of(pairs: list[tuple[str, str]], alphabet: str = "ACGTN") -> Pairs:
     ids = np.arange(len(pairs), dtype=np.int32)
-    return GapPairs(encoded([x for x, _ in pairs], alphabet), encoded([t for _, t in pairs], alphabet), ids, ids)
+    sides = (encoded([pair[side] for pair in pairs], alphabet) for side in (0, 1))
+    return Pairs(*sides, PairBlock(ids, ids))
 
 
-def on_gpu(block: GapPairs, model: GapModel, packed: bool = True, **numbers: int) -> GapAlignments:
+def align_on_cpu(pairs: Pairs, model: GapModel) -> GapAlignments:
+    return cpu.align_on_cpu(pairs.problem(model), pairs.block)
+
+
+def on_gpu(pairs: Pairs, model: GapModel, packed: bool = True, **numbers: int) -> GapAlignments:
     from gpualign.engine.gpu.device import Device, list_devices
     from gpualign.pairwise.bounded_gaps.device import GapsmisKernel, make_kernel
 
     with Device(list_devices()[0]) as device:
 
         def run() -> GapAlignments:
-            kernel = make_kernel(device, model)
+            kernel = make_kernel(device, pairs.problem(model))
             if isinstance(kernel, GapsmisKernel):
                 kernel.launch = replace(kernel.launch, **numbers)
                 kernel.packed = packed
             slot = slots_of(device, 1)[0]
-            kernel.submit(slot, block)
+            kernel.submit(slot, pairs.block)
             slot.wait()
-            return kernel.collect(slot, block)
+            return kernel.collect(slot, pairs.block)
 
         return device.call(run).result()
 
 
-def by_threads(block: GapPairs, model: GapModel) -> GapAlignments:
-    return on_gpu(block, model, thread_pairs=0)
+def by_threads(pairs: Pairs, model: GapModel) -> GapAlignments:
+    return on_gpu(pairs, model, thread_pairs=0)
 
 
-def by_wide_threads(block: GapPairs, model: GapModel) -> GapAlignments:
-    return on_gpu(block, model, packed=False, thread_pairs=0)
+def by_wide_threads(pairs: Pairs, model: GapModel) -> GapAlignments:
+    return on_gpu(pairs, model, packed=False, thread_pairs=0)
 
 
-def by_warps(block: GapPairs, model: GapModel) -> GapAlignments:
-    return on_gpu(block, model, thread_pairs=1 << 30)
+def by_warps(pairs: Pairs, model: GapModel) -> GapAlignments:
+    return on_gpu(pairs, model, thread_pairs=1 << 30)
 
 
 BACKENDS = [
@@ -276,7 +295,7 @@ def test_thousands_of_pairs_against_the_recurrence(align, ends):
         EncodedSequences([], codes.reshape(-1), np.arange(pairs + 1, dtype=np.int64) * codes.shape[1])
         for codes in (patterns, texts)
     ]
-    block = GapPairs(sides[0], sides[1], ids, ids)
+    block = Pairs(*sides, PairBlock(ids, ids))
     for gaps in range(5):
         for traceback in (False, True):
             answer = align(block, Case([], SCORINGS[int(ends)], gaps, ends).model(traceback))
@@ -294,11 +313,9 @@ def test_matrices_against_the_recurrence(align, name):
     table = np.ascontiguousarray(scoring.scores.astype(np.int16).reshape(-1))
     texts = ["".join(rng.choice(scoring.symbols) for _ in range(30)) for _ in range(3)]
     patterns = [text[4:20] + text[23:] for text in texts] + ["".join(rng.choices(scoring.symbols, k=20))]
-    everything = GapPairs(
-        encoded(patterns, scoring.symbols),
-        encoded(texts, scoring.symbols),
-        np.repeat(np.arange(4, dtype=np.int32), 3),
-        np.tile(np.arange(3, dtype=np.int32), 4),
+    sides = (encoded(sequences, scoring.symbols) for sequences in (patterns, texts))
+    everything = Pairs(
+        *sides, PairBlock(np.repeat(np.arange(4, dtype=np.int32), 3), np.tile(np.arange(3, dtype=np.int32), 4))
     )
     answer = align(everything, GapModel(table, len(scoring), 2, 11, 1, Ends.BOTH))
 

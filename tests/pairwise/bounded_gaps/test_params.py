@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from gpualign.errors import UsageError
-from gpualign.pairwise.bounded_gaps.cpu import Ends, GapModel
+from gpualign.pairwise.bounded_gaps.cpu import Ends, GapModel, GapProblem
 from gpualign.pairwise.bounded_gaps.params import GapsParams
 from gpualign.pairwise.params import PairwiseParams, take_params
+from gpualign.sequences.encoded import encode
 from gpualign.sequences.matrices import match_mismatch
 
 
@@ -80,7 +81,9 @@ def test_without_a_compiler_the_cpu_aligns_what_is_not_prebuilt(monkeypatch) -> 
     info = SimpleNamespace(capability=(9, 0), index=0)
     device = SimpleNamespace(info=info, driver=driver, module=lambda *_: None)
     table = match_mismatch(5, -4).scores.astype(np.int16).reshape(-1)
-    model = GapModel(table, 5, 7, 10, 1, Ends.BOTH)
+    none = encode([], match_mismatch(5, -4))
+    problem = GapProblem(none, none, GapModel(table, 5, 7, 10, 1, Ends.BOTH))
+    of_two_gaps = replace(problem, model=replace(problem.model, max_gaps=2))
     monkeypatch.setattr(compiler, "can_be_had", lambda source, macros: macros["GAPS"] == "2")
-    assert isinstance(make_kernel(device, model), OnCpu)
-    assert not isinstance(make_kernel(device, replace(model, max_gaps=2)), OnCpu)
+    assert isinstance(make_kernel(device, problem), OnCpu)
+    assert not isinstance(make_kernel(device, of_two_gaps), OnCpu)

@@ -40,8 +40,8 @@ template <int fixed_gaps, bool Strict> void align_sorted(const Job& job, const s
         };
         const Pair* group = pairs.data() + first;
         size_t used = std::min(pairs.size() - first, size_t(Narrow::lanes));
-        if (!job.scoring
-                .by_equality) {  // lanes that share a text share a profile, which looking up symbols cannot match
+        // lanes that share a text share a profile, which looking up symbols cannot match
+        if (!job.scoring.by_equality) {
             size_t same = 1;
             while (same < used && group[same].text == group->text) same++;
             if (4 * same >= used) used = same;
