@@ -92,8 +92,8 @@ template <class Locals, class Bases> struct MixedLoci {
         return enough || quality < kMaxUnexplained ? quality : kMaxUnexplained;
     }
 
-    // A short clipped end counts as two edits. Short clipped reads in repeats whose hits were truncated usually belong
-    // elsewhere.
+    // A short clipped end counts as two edits. So few bases of a read whose hits were truncated usually belong to another
+    // copy of a repeat.
     template <class Local> GPUALIGN_HD uint8_t surest(const Local& own) const {
         constexpr uint8_t kClippedInRepeat = 6;
         int32_t bases = own.query_end - own.query_begin, edits = own.edits;
@@ -104,8 +104,8 @@ template <class Locals, class Bases> struct MixedLoci {
             edits += clipped ? 2 : 0;
         }
         const uint8_t maximum = surest_quality(bases, edits, hits_truncated, rules->k, rules->w);
-        return hits_truncated && bases < 3 * (rules->w + rules->k - 1) && maximum > kClippedInRepeat ? kClippedInRepeat
-                                                                                                     : maximum;
+        const bool few = bases < 3 * (rules->w + rules->k - 1);
+        return hits_truncated && few ? min(maximum, kClippedInRepeat) : maximum;
     }
 };
 
