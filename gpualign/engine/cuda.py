@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign.engine import tuning
+from gpualign.engine.fifo_semaphore import FifoSemaphore
 from gpualign.engine.gpu.compiler import Variant
 from gpualign.engine.gpu.compression import CompressingKernel, DeviceCodec
 from gpualign.engine.gpu.cpu_share import CpuShare
 from gpualign.engine.gpu.device import Device, DeviceInfo
 from gpualign.engine.gpu.runner import DevicePool, waiting_threads
-from gpualign.engine.priority_semaphore import PrioritySemaphore
 from gpualign.engine.stage import Backend, Item, Result, Stage, as_it_is
 from gpualign.errors import DeviceError
 from gpualign.io.bgzf import CPU_CODEC, BgzfCodec
@@ -124,17 +124,17 @@ class CudaBackend(Backend):
     def work(self, stage: Stage[Item, Result], pool: DevicePool[Any, Any]) -> Callable[[Item], Result]:
         """item -> result in a host thread; ``pool`` computes what the stage asks for.
 
-        Pinned memory is slow to allocate, so only the batches in flight and the next few are staged. A batch that has
-        begun comes before new ones, as it holds memory until it is done.
+        Pinned memory is slow to allocate, so only the batches in flight and the next few are begun. One that has begun
+        waits for none of them, as it holds memory until it is done, and a device waits for it.
         """
-        semaphore = PrioritySemaphore((stage.slots + tuning.STAGED_AHEAD) * len(self.devices))
+        semaphore = FifoSemaphore((stage.slots + tuning.STAGED_AHEAD) * len(self.devices))
 
         def on_device(item: Item) -> Result:
             begun = False
 
             def run(make: Callable[[Allocate], Any]) -> Any:
                 nonlocal begun
-                with semaphore.taken(ahead=begun):
+                with contextlib.nullcontext() if begun else semaphore.taken():
                     begun = True
                     return pool.run(make(self._allocate))
 

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from gpualign._native import NvcompError
 from gpualign.engine import tuning
+from gpualign.engine.fifo_semaphore import FifoSemaphore
 from gpualign.engine.gpu.deflate import Content, DeflateKernel
 from gpualign.engine.gpu.device import Device
 from gpualign.engine.gpu.inflate import BlockGroup, InflateKernel
 from gpualign.engine.gpu.nvcomp import load_nvcomp
 from gpualign.engine.gpu.runner import DevicePool, KernelOfKernels
-from gpualign.engine.priority_semaphore import PrioritySemaphore
 from gpualign.errors import GpualignError
 from gpualign.io import tuning as io_tuning
 from gpualign.io.bgzf import BgzfCodec, inflated_in
@@ -57,7 +57,7 @@ class DeviceCodec(BgzfCodec):
         self._devices, self._allocate, self._threads = devices, allocate, host_threads
         self._pool: DevicePool[Any, Any] | None = None
         self._is_alone = False
-        self._inflating = self._deflating = PrioritySemaphore(0)
+        self._inflating = self._deflating = FifoSemaphore(0)
 
     @property
     def group_bytes(self) -> int:  # type: ignore[override]
@@ -81,8 +81,8 @@ class DeviceCodec(BgzfCodec):
         else:
             inflated = tuning.INFLATED_NEXT_TO_SORTING if sorts else tuning.INFLATED_NEXT_TO_THREADS
         self._pool, self._is_alone = pool if load_nvcomp() is not None else None, alone
-        self._inflating = PrioritySemaphore(inflated * len(self._devices))
-        self._deflating = PrioritySemaphore(self.waiting)
+        self._inflating = FifoSemaphore(inflated * len(self._devices))
+        self._deflating = FifoSemaphore(self.waiting)
         try:
             yield
         finally:
@@ -126,12 +126,12 @@ class DeviceCodec(BgzfCodec):
         self,
         staged: Callable[[NDArray[np.uint8], Allocate], Any],
         given: NDArray[np.uint8],
-        semaphore: PrioritySemaphore,
+        semaphore: FifoSemaphore,
     ) -> NDArray[np.uint8] | None:
         if (pool := self._pool) is None:
             return None
         try:
-            with semaphore.taken(ahead=False):
+            with semaphore.taken():
                 made: NDArray[np.uint8] | None = pool.run(staged(given, self._allocate))
             return made
         except (ValueError, GpualignError, NvcompError):  # the CPU does it then, and reports errors

@@ -43,8 +43,8 @@ auto sort_bam_records(Input<uint8_t> records, int order, int templates, const st
         for (size_t i = 0; keep && i < places.size(); i++) keep = places[i].index == i;
         if (!keep) sorted.reserve(records.size() + Text::kSpare);
         uint32_t offset = 0;
-        for (const auto& place : places) {
-            const SortItem& item = items[place.index];
+        for (size_t i = 0; i < places.size(); i++) {
+            const SortItem& item = item_ahead(items, places, i);
             keys.push_back({item.key.high, item.key.low, offset, item.template_number});
             if (!keep) sorted.put(reinterpret_cast<const char*>(item.record), item.size);
             offset += item.size;

@@ -125,6 +125,17 @@ private:
     DigitSorter<uint32_t> sorter_;
 };
 
+// The item at index i of a sorted order; prefetches the record of a later one.
+inline const SortItem& item_ahead(
+    const std::vector<SortItem>& items, const std::vector<ItemSorter::Place>& places, size_t i) {
+    constexpr size_t kAhead = 8, kCacheLine = 64;
+    if (i + kAhead < places.size()) {
+        const SortItem& item = items[places[i + kAhead].index];
+        for (uint32_t at = 0; at < item.size; at += kCacheLine) __builtin_prefetch(item.record + at);
+    }
+    return items[places[i].index];
+}
+
 // What tells templates apart, whose records are adjacent, or each record counts as one (as Python names it).
 enum class TemplateNumbers { kNone, kByFlags, kByName, kByRecord };
 
@@ -245,8 +256,6 @@ public:
     }
 
 private:
-    static constexpr size_t kAhead = 8, kCacheLine = 64;
-
     struct Piece {
         const uint8_t* records;
         const SortKey* keys;
@@ -284,16 +293,6 @@ private:
             }
         }
         return bytes;
-    }
-
-    // Item at index i; prefetches the record of a later one.
-    static const SortItem& item_ahead(
-        const std::vector<SortItem>& items, const std::vector<ItemSorter::Place>& places, size_t i) {
-        if (i + kAhead < places.size()) {
-            const SortItem& item = items[places[i + kAhead].index];
-            for (uint32_t at = 0; at < item.size; at += kCacheLine) __builtin_prefetch(item.record + at);
-        }
-        return items[places[i].index];
     }
 
     RecordOrder order_;

@@ -1,4 +1,4 @@
-"""A semaphore that prefers threads whose item is already in progress to threads that would begin a new one."""
+"""A semaphore that threads acquire in the order in which they ask for it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 
-class PrioritySemaphore:
-    """A semaphore with two queues, one of which goes first.
+class FifoSemaphore:
+    """A semaphore with a queue.
 
     Args:
         most: the number of threads that can hold it at a time.
@@ -18,8 +18,7 @@ class PrioritySemaphore:
     def __init__(self, most: int) -> None:
         self._free = most
         self._changing = threading.Lock()
-        self._ahead: deque[threading.Lock] = deque()
-        self._others: deque[threading.Lock] = deque()
+        self._waiting: deque[threading.Lock] = deque()
 
     @property
     def all_taken(self) -> bool:
@@ -27,26 +26,22 @@ class PrioritySemaphore:
         return self._free == 0
 
     @contextmanager
-    def taken(self, ahead: bool) -> Iterator[None]:
-        """Acquire the semaphore, and release it at the end.
-
-        Args:
-            ahead: wait in the queue that goes first.
-        """
+    def taken(self) -> Iterator[None]:
+        """Acquire the semaphore, and release it at the end."""
         with self._changing:
             gate = None if self._free else threading.Lock()
             if gate is None:
                 self._free -= 1
             else:
                 gate.acquire()
-                (self._ahead if ahead else self._others).append(gate)
+                self._waiting.append(gate)
         if gate is not None:
             gate.acquire()  # until the thread that releases the semaphore opens it
         try:
             yield
         finally:
             with self._changing:
-                if waiting := self._ahead or self._others:
-                    waiting.popleft().release()
+                if self._waiting:
+                    self._waiting.popleft().release()
                 else:
                     self._free += 1
