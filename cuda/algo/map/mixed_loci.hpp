@@ -92,7 +92,7 @@ template <class Locals, class Bases> struct MixedLoci {
         return enough || quality < kMaxUnexplained ? quality : kMaxUnexplained;
     }
 
-    // A short clipped end counts as two edits. So few bases of a read whose hits were truncated usually belong to another
+    // A short clipped end counts as two edits. Few bases of a read whose hits were truncated usually belong to another
     // copy of a repeat.
     template <class Local> GPUALIGN_HD uint8_t surest(const Local& own) const {
         constexpr uint8_t kClippedInRepeat = 6;

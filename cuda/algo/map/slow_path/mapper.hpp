@@ -97,8 +97,8 @@ public:
         const FoundAnchors anchors = of_.mates[mate].anchors;
         FoundChains found{};
         if (anchors.count)
-            found = find_chains(group_, chains(), own_.text, own_.read_number(mate), nodes_of(chains(), anchors),
-                anchors.count);
+            found = find_chains(
+                group_, chains(), own_.text, own_.read_number(mate), nodes_of(chains(), anchors), anchors.count);
         if (own_.first_lane()) of_.mates[mate].found_chains = found;
     }
     GPUALIGN_HOST_DEVICE void select(int mate) {
