@@ -24,8 +24,8 @@ def staged(pairs: VerifyPairs, allocate: Allocate) -> VerifyPairs:
     if pairs.plan is None:
         return pairs
     made = pairs.plan
-    tasks, queries, bases = (pinned_copy(array, allocate) for array in (made.tasks, made.queries, pairs.bases))
-    return replace(pairs, bases=bases, plan=replace(made, tasks=tasks, queries=queries))
+    tasks, queries, bases = (pinned_copy(array, allocate) for array in (made.tasks, made.query_arrays, pairs.bases))
+    return replace(pairs, bases=bases, plan=replace(made, tasks=tasks, query_arrays=queries))
 
 
 #: one batch computes, one copies to the device and one from it: with two slots kernels of equal batches end together

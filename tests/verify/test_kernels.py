@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from gpualign.engine.cpu import CpuBackend
 from gpualign.verify import tuning
 from gpualign.verify.cpu import VerifyPairs
-from gpualign.verify.stage import STAGE
+from gpualign.verify.stage import STAGE, planned, staged
 from tests.helpers.implementations import IMPLEMENTATIONS, on_gpu, open_backend
 from tests.helpers.sequences import make_reference
 from tests.helpers.verify_cases import (
@@ -240,6 +240,24 @@ def test_a_plan_covers_every_pair_once():
     assert set(has_band.tolist()) == {0, 1}
     starts = stored("band_offsets", np.uint32).astype(np.int64)
     assert ((np.diff(starts, append=made.band_words) > 0) == has_band).all()
+
+
+def test_what_a_device_reads_of_a_batch_is_copied_to_pinned_memory():
+    pairs = planned(as_pairs(random_cases(random.Random(2), 50, LENGTHS), "infix"))
+    pool = np.zeros(1 << 20, np.uint8)
+    taken = []
+
+    def allocate(size):
+        at = -(-sum(taken) // 64) * 64
+        taken.append(at + size - sum(taken))
+        return pool[at : at + size]
+
+    copy = staged(pairs, allocate)
+    both = ((copy.bases, pairs.bases), (copy.plan.tasks, pairs.plan.tasks))
+    for copied, array in (*both, (copy.plan.query_arrays, pairs.plan.query_arrays)):
+        assert np.shares_memory(copied, pool)
+        assert np.array_equal(copied, array)
+    assert copy.plan.queries == 50
 
 
 @pytest.mark.parametrize(("mode", "passes"), [("infix", {"infix", "starts"}), ("prefix", {"anchored"})])
