@@ -29,8 +29,8 @@ from gpualign.lcs.stage import lcs_stage, trace_stage
 from gpualign.lcs.tuning import KERNELS
 from gpualign.params import RunOptions
 from gpualign.sequences.batch import SequenceBatch
+from gpualign.sequences.strands import reverse_complement
 from gpualign.streaming.ordered import run_ordered
-from gpualign.tables.drawing import reverse_complement
 
 _PROTEINS = "--alphabet protein"
 #: a GPU wants more subjects at once than a core: batches of this many --batch-size

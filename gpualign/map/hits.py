@@ -14,8 +14,9 @@ from gpualign.map.alignments import Alignments
 from gpualign.map.params import Scoring
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.reference import Reference
+from gpualign.sequences.strands import reverse_complement
 from gpualign.tables.column import TextColumn
-from gpualign.tables.drawing import Drawing, operations, reverse_complement
+from gpualign.tables.drawing import Drawing, operations
 from gpualign.tables.row import Row
 from gpualign.tables.table import Look, Table
 

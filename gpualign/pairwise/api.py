@@ -25,8 +25,9 @@ from gpualign.report import OnProgress, Progress
 from gpualign.sequences.encoded import EncodedSequences, encode
 from gpualign.sequences.matrices import Scoring
 from gpualign.sequences.pairs import PairBlock
+from gpualign.sequences.strands import reverse_complement
 from gpualign.tables.column import SignColumn, TextColumn
-from gpualign.tables.drawing import Drawing, reverse_complement
+from gpualign.tables.drawing import Drawing
 from gpualign.tables.row import Row
 from gpualign.tables.table import Column, Look, Table
 

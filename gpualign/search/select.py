@@ -11,8 +11,8 @@ from gpualign.search.cpu import Patterns, SearchHits
 from gpualign.search.params import SearchParams
 from gpualign.search.targets import RecordPart, Targets
 from gpualign.sequences.batch import SequenceBatch
-from gpualign.sequences.matrices import COMPLEMENT
 from gpualign.sequences.offsets import offsets_of, positions_of
+from gpualign.sequences.strands import COMPLEMENT
 
 _COMPLEMENTS = np.frombuffer(COMPLEMENT, np.uint8)
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign.errors import UsageError
+from gpualign.sequences.strands import COMPLEMENT
 
 #: a symbol that the matrix does not know
 UNKNOWN = 255
@@ -21,8 +22,6 @@ _BASES = {
     "A": 1, "C": 2, "G": 4, "T": 8, "R": 5, "Y": 10, "S": 6, "W": 9, "K": 12, "M": 3, "B": 14, "D": 13, "H": 11,
     "V": 7, "N": 15,
 }  # fmt: skip
-#: IUPAC codes to those of the other strand
-COMPLEMENT = bytes.maketrans(b"ACGTRYSWKMBDHVN", b"TGCAYRSWMKVHDBN")
 
 
 @dataclass(frozen=True)

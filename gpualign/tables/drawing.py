@@ -8,15 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 _OPERATION = re.compile(r"(\d+)([MIDNSHP=X])")
-_COMPLEMENT = bytes.maketrans(b"ACGTURYSWKMBDHVNacgturyswkmbdhvn", b"TGCAAYRSWMKVHDBNtgcaayrswmkvhdbn")
 #: columns of a block, and blocks that are drawn of a long alignment
 _WIDTH, _BLOCKS = 80, 40
 _COLOURS = {".": "#d55e00", "-": "#0072b2", "~": "#999999"}
-
-
-def reverse_complement(bases: bytes) -> bytes:
-    """The other strand; characters that are not nucleotide codes stay."""
-    return bases.translate(_COMPLEMENT)[::-1]
 
 
 def operations(cigar: str) -> list[tuple[int, str]]:

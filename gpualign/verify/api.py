@@ -14,8 +14,9 @@ from gpualign.errors import UsageError, counted
 from gpualign.io.in_memory import Sequences, as_batch, checked_indices, packed
 from gpualign.params import RunOptions
 from gpualign.report import OnProgress, Progress
+from gpualign.sequences.strands import reverse_complement
 from gpualign.tables.column import SignColumn, TextColumn
-from gpualign.tables.drawing import Drawing, reverse_complement
+from gpualign.tables.drawing import Drawing
 from gpualign.tables.row import Row
 from gpualign.tables.table import Column, Look, Table
 from gpualign.verify.batches import Batch, Texts, choose, cigars_of, prepare

@@ -16,7 +16,7 @@ from gpualign import _native
 from gpualign.lcs.query import LcsQuery, common_subsequences, encode_query
 from gpualign.lcs.stage import lcs_stage
 from gpualign.sequences.batch import join_bytes
-from gpualign.tables.drawing import reverse_complement
+from gpualign.sequences.strands import reverse_complement
 from tests.helpers import native as native_tests
 from tests.helpers.paths import TESTS
 from tests.helpers.sequences import batch_of, mutate, random_codes

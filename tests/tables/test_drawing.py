@@ -7,8 +7,9 @@ import re
 import pytest
 
 import gpualign
+from gpualign.sequences.strands import reverse_complement
 from gpualign.tables import html
-from gpualign.tables.drawing import Drawing, reverse_complement
+from gpualign.tables.drawing import Drawing
 
 
 def test_three_lines() -> None:
