@@ -10,11 +10,15 @@ import gc
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, TypeVar
+from queue import SimpleQueue
+from typing import Any, TypeAlias, TypeVar
+
+from gpualign.streaming.queue_thread import QueueThread
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+#: holds one result or error, once it is there
+_Outcome: TypeAlias = SimpleQueue[tuple[Any, BaseException | None]]
 
 
 class _Thread(threading.local):
@@ -47,18 +51,52 @@ def run_ordered(
     if workers <= 1:
         yield from map(work, items)
         return
-    pool = ThreadPoolExecutor(workers, thread_name_prefix="gpualign")
-    pending: deque[Future[Result]] = deque()
+    tasks: SimpleQueue[tuple[Item, _Outcome] | None] = SimpleQueue()
+    threads: list[QueueThread] = []
+    pending: deque[_Outcome] = deque()
+    ended = False
+
+    def serve() -> None:
+        while (task := tasks.get()) is not None and not ended:
+            item, outcome = task
+            del task
+            try:
+                outcome.put((work(item), None))
+            except BaseException as error:
+                outcome.put((None, error))
+            del item, outcome  # an idle thread holds nothing
+
     try:
         for item in items:
-            pending.append(pool.submit(work, item))
-            while pending and (len(pending) >= 2 * workers or pending[0].done()):
-                yield pending.popleft().result()
+            if len(threads) < workers:
+                thread = QueueThread(serve, tasks, f"gpualign_{len(threads)}")
+                thread.start()
+                threads.append(thread)
+            pending.append(SimpleQueue())
+            tasks.put((item, pending[-1]))
+            while pending and (len(pending) >= 2 * workers or not pending[0].empty()):
+                yield _result(pending.popleft())
         while pending:
-            yield pending.popleft().result()
+            yield _result(pending.popleft())
     except BaseException:
         if stop is not None:
             stop()
         raise
     finally:
-        pool.shutdown(wait=not _THREAD.collecting, cancel_futures=True)
+        ended = True
+        for _ in threads:
+            tasks.put(None)
+        if not _THREAD.collecting:
+            for thread in threads:
+                thread.join()
+
+
+def _result(outcome: _Outcome) -> Any:
+    """Wait for a result, or raise its error."""
+    result, error = outcome.get()
+    if error is None:
+        return result
+    try:
+        raise error
+    finally:
+        del error  # it refers to this frame

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import atexit
-import threading
 from collections.abc import Generator, Iterator
+from functools import partial
 from queue import SimpleQueue
 from typing import Any, Generic, TypeVar
+
+from gpualign.streaming.queue_thread import QueueThread
 
 Item = TypeVar("Item")
 
@@ -25,9 +26,12 @@ class Prefetch(Generic[Item]):
     """
 
     def __init__(self, items: Iterator[Item], ahead: int = 1) -> None:
-        self._thread = _Thread(items)
+        self._wanted: SimpleQueue[bool] = SimpleQueue()
+        self._computed: SimpleQueue[tuple[Any, BaseException | None]] = SimpleQueue()
+        compute = partial(_compute, items, self._wanted, self._computed)
+        self._thread = QueueThread(compute, self._wanted, "gpualign-ahead")
         for _ in range(ahead):
-            self._thread.wanted.put(True)
+            self._wanted.put(True)
         self._ended = False
         self._thread.start()
 
@@ -38,17 +42,17 @@ class Prefetch(Generic[Item]):
         if self._ended:
             raise StopIteration
         item: Item
-        item, error = self._thread.computed.get()
+        item, error = self._computed.get()
         if error is not None:
             self._ended = True
             raise error
-        self._thread.wanted.put(True)
+        self._wanted.put(True)
         return item
 
     def close(self) -> None:
         """End the thread and wait for it."""
         self._ended = True
-        self._thread.wanted.put(False)
+        self._wanted.put(False)
         self._thread.join()
 
     def __enter__(self) -> Prefetch[Item]:
@@ -58,37 +62,16 @@ class Prefetch(Generic[Item]):
         self.close()
 
     def __del__(self) -> None:
-        self._thread.wanted.put(False)
+        self._wanted.put(False)
 
 
-class _Thread(threading.Thread):
-    """Computes an item for each True in ``wanted``, up to the first False. A daemon, as Python waits for other threads
-    before it frees the objects that would end them.
-    """
-
-    def __init__(self, items: Iterator[Any]) -> None:
-        super().__init__(name="gpualign-ahead", daemon=True)
-        self._items = items
-        self.wanted: SimpleQueue[bool] = SimpleQueue()  # may be used wherever an object is freed, unlike queue.Queue
-        self.computed: SimpleQueue[tuple[Any, BaseException | None]] = SimpleQueue()
-
-    def run(self) -> None:
-        items = self._items
-        del self._items
-        try:
-            while self.wanted.get():
-                self.computed.put((next(items), None))
-        except BaseException as error:  # also the end of the items
-            self.computed.put((None, error))
-        finally:
-            if isinstance(items, Generator):
-                items.close()
-
-
-@atexit.register
-def _end_threads() -> None:
-    """A daemon that is in native code when the interpreter ends may abort the process."""
-    for thread in threading.enumerate():
-        if isinstance(thread, _Thread):
-            thread.wanted.put(False)
-            thread.join()
+def _compute(items: Iterator[Any], wanted: SimpleQueue[bool], computed: SimpleQueue[Any]) -> None:
+    """Put an item into ``computed`` for each True in ``wanted``, up to the first False, or the error that ends them."""
+    try:
+        while wanted.get():
+            computed.put((next(items), None))
+    except BaseException as error:  # also the end of the items
+        computed.put((None, error))
+    finally:
+        if isinstance(items, Generator):
+            items.close()
