@@ -128,10 +128,26 @@ class _Thread:
     seconds: Seconds = field(default_factory=dict)
 
 
+class _Lent:
+    """The times of an ended thread, or new ones, lent to a thread as long as it keeps this: a process may start any
+    number of threads.
+    """
+
+    def __init__(self, threads: list[_Thread], unused: list[_Thread]) -> None:
+        self._unused = unused
+        try:
+            self.thread = unused.pop()
+        except IndexError:
+            self.thread = _Thread()
+            threads.append(self.thread)
+
+    def __del__(self) -> None:
+        self._unused.append(self.thread)
+
+
 class _Local(threading.local):
-    def __init__(self, threads: list[_Thread]) -> None:
-        self.thread = _Thread()
-        threads.append(self.thread)
+    def __init__(self, threads: list[_Thread], unused: list[_Thread]) -> None:
+        self.lent = _Lent(threads, unused)
 
 
 class Timeline:
@@ -146,12 +162,12 @@ class Timeline:
     def __init__(self) -> None:
         self.devices: list[DeviceTimeline] = []
         self._threads: list[_Thread] = []
-        self._local = _Local(self._threads)
+        self._local = _Local(self._threads, [])
 
     @contextlib.contextmanager
     def at(self, step: str) -> Iterator[None]:
         """Count the time of a ``with`` block as this step of the calling thread."""
-        thread = self._local.thread
+        thread = self._local.lent.thread
         self._switch(thread, [*thread.at, step])
         try:
             yield
@@ -180,8 +196,8 @@ class Timeline:
         return [(start, now) for start in since if start is not None]
 
     def of_thread(self) -> Seconds:
-        """The calling thread's seconds by step."""
-        return dict(self._local.thread.seconds)
+        """The calling thread's seconds by step, after those of ended threads: for differences."""
+        return dict(self._local.lent.thread.seconds)
 
     def since(self, before: Seconds | None = None) -> Seconds:
         """Seconds of all threads by step, minus ``before``."""

@@ -99,6 +99,27 @@ def test_threads_have_steps_of_their_own():
     assert timeline.since(before) == {"parse": 0.0, "inflate": 0.0}
 
 
+def test_ended_threads_leave_their_seconds_and_nothing_else() -> None:
+    timeline, seconds = Timeline(), []
+
+    def wait() -> None:
+        before = timeline.of_thread().get("inflate", 0.0)
+        with timeline.at("inflate"):
+            time.sleep(0.001)
+        seconds.append(timeline.of_thread()["inflate"] - before)
+
+    for _ in range(50):
+        threads = [threading.Thread(target=wait) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert len(seconds) == 100
+    assert min(seconds) >= 0.001
+    assert timeline.since() == {"inflate": pytest.approx(sum(seconds))}
+    assert len(timeline._threads) <= 5
+
+
 def test_timeline_folds_long_runs():
     timeline = DeviceTimeline()
     for i in range(5000):
