@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +13,6 @@ from gpualign.engine.abi import filled
 from gpualign.io.record_sorter import RecordBatch
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.columns import Arrays
-
-if TYPE_CHECKING:
-    from gpualign.map.device.fastq import StagedText
 
 #: the flag of reads that fail the sequencer's filters; other flags of the input describe its mapping
 _QC_FAIL = np.uint16(0x200)
@@ -92,15 +89,34 @@ class Alignments(Arrays):
 _SECONDARY = np.uint16(0x100)
 
 
-@dataclass(frozen=True)
-class Found:
-    """Reads and their alignments; the reads are in memory, or on the device that parsed them.
+class DeviceReads(Protocol):
+    """Reads that a device parsed and may still hold.
 
     Attributes:
+        base_offsets, mates: see :class:`SequenceBatch`.
+        text_bytes: bytes of their text.
+    """
+
+    @property
+    def base_offsets(self) -> NDArray[np.int64]: ...
+    @property
+    def mates(self) -> NDArray[np.uint8] | None: ...
+    @property
+    def text_bytes(self) -> int: ...
+    def columns(self) -> SequenceBatch:
+        """The reads, parsed on the host."""
+
+    def sequences(self) -> SequenceBatch:
+        """The reads, maybe without names."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """Reads and their alignments.
+
+    Attributes:
+        reads: in memory, or on the device that parsed them.
         alignments: the records.
-        base_offsets, mates: of the reads, see :class:`SequenceBatch`.
-        batch: the reads' columns; None: a device has them.
-        text: the text that a device parsed.
         on_gpu: number of reads that a GPU mapped.
         wanted: uint8 (n,), 1 for reads whose records are written; None: all.
         options: of the records, for native functions.
@@ -108,11 +124,8 @@ class Found:
         unmapped_reads, mapped_reads: FASTQ of these reads, if it is written.
     """
 
+    reads: SequenceBatch | DeviceReads
     alignments: Alignments
-    base_offsets: NDArray[np.int64]
-    mates: NDArray[np.uint8] | None
-    batch: SequenceBatch | None = None
-    text: StagedText | None = None
     on_gpu: int = 0
     wanted: NDArray[np.uint8] | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -123,28 +136,26 @@ class Found:
     def __len__(self) -> int:
         return len(self.base_offsets) - 1
 
-    @classmethod
-    def of(cls, batch: SequenceBatch, alignments: Alignments, on_gpu: int = 0) -> Found:
-        return cls(alignments, batch.base_offsets, batch.mates, batch, on_gpu=on_gpu)
+    @property
+    def base_offsets(self) -> NDArray[np.int64]:
+        return self.reads.base_offsets
 
-    @classmethod
-    def in_text(cls, text: StagedText, alignments: Alignments) -> Found:
-        return cls(alignments, text.base_offsets, text.mates, text=text, on_gpu=text.count)
+    @property
+    def mates(self) -> NDArray[np.uint8] | None:
+        return self.reads.mates
+
+    @property
+    def batch(self) -> SequenceBatch | None:
+        """The reads, if the host has them."""
+        return self.reads if isinstance(self.reads, SequenceBatch) else None
 
     def columns(self) -> SequenceBatch:
         """The reads, parsed on the host if only a device has them."""
-        if self.batch is None:
-            assert self.text is not None
-            return self.text.reads.columns()
-        return self.batch
+        return self.reads if isinstance(self.reads, SequenceBatch) else self.reads.columns()
 
     def sequences(self) -> SequenceBatch:
         """The reads, maybe without names and comments."""
-        text = self.text
-        if self.batch is not None or text is None or text.bases is None:
-            return self.columns()
-        names, no_names = np.zeros(0, np.uint8), np.zeros(len(self) + 1, np.int64)
-        return SequenceBatch(names, no_names, text.bases, self.base_offsets, text.qualities, mates=self.mates)
+        return self.reads if isinstance(self.reads, SequenceBatch) else self.reads.sequences()
 
     @property
     def native_options(self) -> tuple[bytes, str, bytes]:
@@ -184,7 +195,7 @@ class Found:
 
     def part(self, start: int, end: int) -> Found:
         """Reads ``start`` to ``end``, and their records."""
-        part = Found.of(self.columns().part(start, end), self.alignments.part(start, end))
+        part = Found(self.columns().part(start, end), self.alignments.part(start, end))
         return replace(part, wanted=None if self.wanted is None else self.wanted[start:end], options=self.options)
 
 

@@ -335,7 +335,7 @@ class Mapper:
         def found_of(batch: SequenceBatch, found: Alignments) -> Found:
             if pairs is None and batch.mates is not None:  # set the flags of mates that were mapped one by one
                 found = Alignments(*_native.change_records(found.native, batch.mates, 0, False))
-            return Found.of(batch, found.with_read_flags(batch.flags))
+            return Found(batch, found.with_read_flags(batch.flags))
 
         def on_cpu(reads: Reads) -> Found:
             batch = reads.columns()

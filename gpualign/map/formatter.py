@@ -86,7 +86,7 @@ class RecordFormatter:
         if batch is not None:  # text with comments or with names too long for BAM is not parsed on a device
             tagged, invalid = self._with_tags(batch)
             alignments = found.alignments.with_read_flags(batch.flags)
-            written = replace(written, batch=tagged, invalid_tags=invalid, alignments=alignments)
+            written = replace(written, reads=tagged, invalid_tags=invalid, alignments=alignments)
             if self.sample.layout.record_form == "bam":
                 self._check_names(batch)
         if not (options.no_unmapped or files.write_reads):

@@ -19,7 +19,7 @@ from gpualign.io.reads import Reads
 from gpualign.map import tuning
 from gpualign.map.alignments import Alignments, Found, Written
 from gpualign.map.cpu import map_batch, map_short_reads
-from gpualign.map.device.batch import MapBatch
+from gpualign.map.device.batch import MapBatch, MappedBatch
 from gpualign.map.device.fastq_batch import TextMapBatch
 from gpualign.map.device.kernel import map_and_text_kernel
 from gpualign.map.device.target import resident_target
@@ -53,7 +53,7 @@ def map_batch_on_device(
 
     def map_as(batch: SequenceBatch, conversions: Conversions, which: Which) -> Alignments:
         nonlocal on_host
-        mapped: MapBatch = run(lambda allocate: MapBatch.of(batch, paired, allocate, pairs, conversions, which))
+        mapped: MappedBatch = run(lambda allocate: MapBatch.of(batch, paired, allocate, pairs, conversions, which))
         on_host = max(on_host, mapped.on_host_count)
         own = params_as(params, which)
 
@@ -96,7 +96,7 @@ class Mapping:
         before = STEPS.of_thread()
         with STEPS.at("parse"):
             batch = reads.columns()
-        found = Found.of(batch, self.map_on_cpu(batch))
+        found = Found(batch, self.map_on_cpu(batch))
         found, statistics = self._to_write(found, reads.read_group)
         return self._written(found, statistics, self.formatter.formatted(found), before)
 
@@ -117,13 +117,14 @@ class Mapping:
         """Map on a device. Its results are in pinned memory, which is released on return."""
         params, pairs = self.formatter.sample.params, self.formatter.pairs
         paired = pairs is not None
-        mapped: MapBatch | None = None
+        mapped: MappedBatch | None = None
         if reads.texts and params.meth != "non-directional":  # those are mapped twice, so the host parses them
             mapped = run(lambda allocate: TextMapBatch.of_text(reads, paired, allocate, params.meth))
-            if isinstance(mapped, TextMapBatch) and not mapped.on_host_count:
+            if mapped is not None and mapped.parsed is not None and not mapped.on_host_count:
+                parsed = mapped.parsed
                 with STEPS.at("map"):
-                    alignments = mapped.alignments(None, mapped.text.mates if paired else None, self.map_on_cpu)
-                return Found.in_text(mapped.text, alignments)
+                    alignments = mapped.alignments(None, parsed.mates if paired else None, self.map_on_cpu)
+                return Found(parsed, alignments, len(alignments))
         # the device cannot parse the text, had too little memory for it, or leaves some reads to the host
         with STEPS.at("parse"):
             batch = reads.columns()
@@ -133,7 +134,7 @@ class Mapping:
             with STEPS.at("map"):
                 alignments = mapped.alignments(batch, batch.mates if paired else None, self.map_on_cpu)
             on_host = mapped.on_host_count
-        return Found.of(batch, alignments, len(batch) - on_host)
+        return Found(batch, alignments, len(batch) - on_host)
 
     @STEPS.at("map")
     def map_on_cpu(self, batch: SequenceBatch) -> Alignments:

@@ -11,7 +11,7 @@ from gpualign.engine.gpu.device import Device
 from gpualign.engine.gpu.runner import run_on_devices
 from gpualign.index.minimizers import MinimizerIndex
 from gpualign.map.cpu import map_batch
-from gpualign.map.device.batch import MapBatch
+from gpualign.map.device.batch import MapBatch, MappedBatch
 from gpualign.map.device.kernel import MapKernel
 from gpualign.map.meth import conversions_of
 from gpualign.map.pairs import PairModel
@@ -47,7 +47,7 @@ def repetitive_reference(seed: int) -> tuple[Reference, list[NDArray[np.uint8]]]
 
 def kernel_records(
     gpu: Device, index: MinimizerIndex, batch: SequenceBatch, params: MapParams, pairs: PairModel | None
-) -> MapBatch:
+) -> MappedBatch:
     """Reads, or pairs where there is a model of them, mapped by a device's kernels."""
     item = MapBatch.of(batch, pairs is not None, conversions=conversions_of(params.meth, batch.mates, len(batch)))
     (found,) = run_on_devices([item], lambda device: MapKernel(device, index, params, pairs), [gpu])
@@ -55,7 +55,7 @@ def kernel_records(
 
 
 def assert_same(
-    found: MapBatch, index: MinimizerIndex, batch: SequenceBatch, params: MapParams, pairs: PairModel | None
+    found: MappedBatch, index: MinimizerIndex, batch: SequenceBatch, params: MapParams, pairs: PairModel | None
 ) -> None:
     """The device's records are the CPU's, and it left no read to the CPU."""
     assert not found.on_host.any()

@@ -12,7 +12,7 @@ from gpualign.engine.abi import changed, struct
 from gpualign.engine.gpu.device_arrays import Computed
 from gpualign.index.minimizers import MinimizerIndex
 from gpualign.map.alignments import Alignments
-from gpualign.map.device.batch import MapBatch
+from gpualign.map.device.batch import MapBatch, MappedBatch
 from gpualign.map.device.chains import COUNTERS, ArenaSizes, chain_batch_of, chain_launch, used_items
 from gpualign.map.device.kernel import Workspace, batch_of, edit_limits
 from gpualign.map.device.slow_path import SlowPath, all_templates
@@ -44,7 +44,7 @@ def host_target(index: MinimizerIndex) -> tuple[np.void, tuple[NDArray[Any], ...
 
 def map_scalar(
     index: MinimizerIndex, batch: SequenceBatch, params: MapParams, pairs: PairModel | None = None
-) -> MapBatch:
+) -> MappedBatch:
     """A batch with its records."""
     conversions, model = conversions_of(params.meth, batch.mates, len(batch)), pairs or PairModel()
     item = MapBatch.of(batch, pairs is not None, conversions=conversions)
@@ -152,10 +152,10 @@ def _addresses(*arrays: NDArray[Any]) -> tuple[int, ...]:
     return tuple(int(array.ctypes.data) for array in arrays)
 
 
-def same_records(found: MapBatch, expected: MapBatch) -> bool:
+def same_records(found: MappedBatch, expected: MappedBatch) -> bool:
     """The same, wherever the further records lie."""
 
-    def of(records: MapBatch) -> list[bytes]:
+    def of(records: MappedBatch) -> list[bytes]:
         return [
             array.tobytes()
             for array in _native.finish_records(

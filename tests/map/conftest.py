@@ -23,6 +23,7 @@ from gpualign.map import tuning
 from gpualign.map.alignments import Found, Written
 from gpualign.map.device import target
 from gpualign.map.device import text as device_text_module
+from gpualign.map.device.batch import MappedBatch
 from gpualign.map.device.fastq import KERNELS as FASTQ_KERNELS
 from gpualign.map.device.fastq_batch import TextMapBatch, TextMapKernel
 from gpualign.map.device.kernel import KERNELS as MAP_KERNELS
@@ -239,7 +240,7 @@ def found_in_text(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     found: list[int] = []
     collect = TextMapKernel.collect
 
-    def watched(self: TextMapKernel, slot: Slot, item: TextMapBatch) -> TextMapBatch | None:
+    def watched(self: TextMapKernel, slot: Slot, item: TextMapBatch) -> MappedBatch | None:
         result = collect(self, slot, item)
         found.append(0 if result is None else item.reads)
         return result

@@ -150,7 +150,7 @@ def test_random_records(seed: int) -> None:
     options = random_options(rng).native(rng.choice(("", "group-7")))
     wanted = rng.choice((None, np.array([rng.random() < 0.7 for _ in range(len(batch))], np.uint8)))
     names = reference.shown_name_bytes
-    found = replace(Found.of(batch, alignments), wanted=wanted, options=options)
+    found = replace(Found(batch, alignments), wanted=wanted, options=options)
     arguments = (reference.native, *names, batch.native, alignments.native, wanted, *found.native_options)
     expected, count = _native.format_records(*arguments, False)
     item = TextBatch.of(found, bam=False, deflate=False)
@@ -182,7 +182,7 @@ def test_records_of_names_of_any_length(size: int) -> None:
         np.array([0, 0, 0, 1], np.int64),
         np.array([0, 1, 2, 3], np.int64),
     )
-    found = replace(Found.of(batch, alignments), options=RecordOptions().native(""))
+    found = replace(Found(batch, alignments), options=RecordOptions().native(""))
     text, count = text_in_scalar_code(reference, TextBatch.of(found, bam=False, deflate=False))
     unmapped, shown = "4\t*\t0\t0\t*\t*\t0\t0", name or "*"
     assert text.decode() == (
@@ -203,7 +203,7 @@ def test_parts_of_a_batch() -> None:
     rng = random.Random(3)
     reference = random_reference(rng)
     batch = random_reads(rng, 14, 40)
-    found = replace(Found.of(batch, random_records(rng, reference, batch)), options=RecordOptions().native(""))
+    found = replace(Found(batch, random_records(rng, reference, batch)), options=RecordOptions().native(""))
     item = TextBatch.of(found, bam=False, deflate=False)
     whole, _ = text_in_scalar_code(reference, item)
     for _ in range(4):

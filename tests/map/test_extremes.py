@@ -12,7 +12,7 @@ import pytest
 from gpualign.index.minimizers import IndexParams, MinimizerIndex, build_index
 from gpualign.map.cpu import map_batch
 from gpualign.map.device import slow_path
-from gpualign.map.device.batch import MapBatch
+from gpualign.map.device.batch import MappedBatch
 from gpualign.map.params import MapParams
 from tests.helpers.map_cases import assert_same
 from tests.helpers.scalar_kernels import map_scalar
@@ -63,7 +63,7 @@ def test_a_record_has_any_number_of_edits(edits: int, known: bool) -> None:
     record = struct.pack("<IIiHHHHIII", 0, 5, 1, distance & 0xFFFF, 0x2000, 60, distance >> 16, 0, 0, 0)
     cigar = struct.pack("<II", 1, 200_000 << 4)
     records = np.frombuffer(record.ljust(64, b"\0") + cigar.ljust(64, b"\0"), np.uint8)
-    batch = MapBatch(1, 0, np.zeros(0, np.uint8), 1, (0, 0, 0)).mapped(records, 1)
+    batch = MappedBatch(1, ((records, 1),))
     found = batch.alignments(None, None, lambda reads: pytest.fail("nothing is left"))
     assert found.distance.tolist() == [edits if known else -1]
     assert found.cigar.tolist() == [200_000 << 4]

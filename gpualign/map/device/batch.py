@@ -6,10 +6,11 @@ and enqueues one copy per batch.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,51 +18,86 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.engine.gpu.buffers import Slot, aligned
 from gpualign.map import tuning
-from gpualign.map.alignments import Alignments
+from gpualign.map.alignments import Alignments, DeviceReads
 from gpualign.map.meth import Conversions, Which
 from gpualign.map.pairs import PairModel
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.pinned import Allocate, no_pinned, pinned_or_pageable
 from gpualign.streaming.timeline import STEPS
 
-Batch = TypeVar("Batch", bound="MapBatch")
-
 #: limits of the reads of :attr:`MapBatch.longest`
 _LENGTHS = (tuning.MAP_LONGEST, _native.LONGEST_END_TO_END, 1 << 40)
 
 
-@dataclass(frozen=True)
-class MapBatch:
-    """A batch of reads for a kernel; as the kernel's result it has :attr:`outputs`, and no input (:meth:`mapped`).
+@dataclass(frozen=True, kw_only=True)
+class KernelReads(ABC):
+    """A batch of reads as the kernels that map take it.
 
     Attributes:
         reads, bases: number of reads, and about how many bases they have.
-        block: uint8: offsets of the reads' bases (int64), the first read of each template and the end (uint32), a
-            tie-break hash of each read's name (uint32), counters (uint32, 0), bases, and qualities if there are any.
         templates: number of templates, single reads or pairs.
         longest: bases of the longest read that fits the fast path, of the longest one that is aligned end to end
             unless ``end_to_end`` asks for all of them, and of the longest one.
-        batch: the reads, whose bases are a view of the block; None if kernels parse them.
         model: pair model of the batch, if the kernel maps batches of several samples.
         conversions: uint8 (n,), how each bisulfite read was converted.
         which: of these reads; "end to end": clip none; "others": most templates take the slow path.
-        outputs: what a device wrote, of each half where the batch was split: records (uint8, MapRecord of
-            cuda/abi/map.hpp: one per read, then overflow records) and number of reads; of chained reads ChainRead,
-            ChainOutput and CIGARs (uint8).
-        chained: the reads were mapped by chaining; none is left to the host.
     """
 
     reads: int
     bases: int
-    block: NDArray[np.uint8]
     templates: int
     longest: tuple[int, int, int]
-    batch: SequenceBatch | None = None
     model: PairModel | None = None
     conversions: Conversions = None
     which: Which = "all"
-    outputs: tuple[tuple[Any, ...], ...] = ()
-    chained: bool = False
+
+    @property
+    def mates(self) -> int:
+        """Reads per template, at most."""
+        return 1 if self.templates == self.reads else 2
+
+    @abstractmethod
+    def on_device(self, slot: Slot) -> int:
+        """Enqueue what puts the reads' block on the device; returns its device address."""
+
+    @abstractmethod
+    def qualities(self, block: int) -> int:
+        """Address of the qualities if the block is at ``block``; 0: there are none."""
+
+    @abstractmethod
+    def halves(self) -> Sequence[KernelReads]:
+        """The batch in two halves that split no pair; the batch itself if it is one template."""
+
+    def addresses(self, block: int) -> dict[str, int]:
+        """Addresses of the fields of MapBatch (cuda/abi/map.hpp) in the block, if that is at ``block``."""
+        layout = BlockLayout(self.reads)
+        return {
+            "bases": block + layout.bases,
+            "qualities": self.qualities(block),
+            "offsets": block,
+            "tie_breaks": block + layout.tie_breaks,
+            "templates": block + layout.templates,
+            "slow_count": block + layout.counters,
+            "counters": block + layout.counters + 4,
+        }
+
+    def mapped(self, *output: Any, chained: bool = False) -> MappedBatch:
+        """What a kernel made of the batch."""
+        return MappedBatch(self.reads, (output,), self.conversions, chained)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MapBatch(KernelReads):
+    """Reads that the host has parsed, and a copy of them for a kernel.
+
+    Attributes:
+        block: uint8: offsets of the reads' bases (int64), the first read of each template and the end (uint32), a
+            tie-break hash of each read's name (uint32), counters (uint32, 0), bases, and qualities if there are any.
+        batch: the reads, whose bases are a view of the block.
+    """
+
+    block: NDArray[np.uint8]
+    batch: SequenceBatch
 
     @classmethod
     @STEPS.at("copy")
@@ -92,45 +128,64 @@ class MapBatch:
         count, (fast, end_to_end, longest) = _native.stage_reads(
             batch.native, paired, _LENGTHS, bases, qualities, offsets, tie_breaks, templates
         )
-        reads = replace(batch, bases=bases)
-        lengths = fast, end_to_end, longest
-        return cls(len(batch), len(bases), block, count, lengths, reads, model, conversions, which)
-
-    @property
-    def mates(self) -> int:
-        """Reads per template, at most."""
-        return 1 if self.templates == self.reads else 2
-
-    def addresses(self, block: int) -> dict[str, int]:
-        """Addresses of the fields of MapBatch (cuda/abi/map.hpp) in the block, if that is at ``block``."""
-        layout = BlockLayout(self.reads)
-        end = layout.bases + self.bases
-        return {
-            "bases": block + layout.bases,
-            "qualities": 0 if self.batch is None or self.batch.qualities is None else block + end,
-            "offsets": block,
-            "tie_breaks": block + layout.tie_breaks,
-            "templates": block + layout.templates,
-            "slow_count": block + layout.counters,
-            "counters": block + layout.counters + 4,
-        }
+        return cls(
+            reads=len(batch),
+            bases=len(bases),
+            templates=count,
+            longest=(fast, end_to_end, longest),
+            model=model,
+            conversions=conversions,
+            which=which,
+            block=block,
+            batch=replace(batch, bases=bases),
+        )
 
     def on_device(self, slot: Slot) -> int:
-        """Enqueue the copy of the block; returns its device address."""
         return int(slot.upload("batch", self.block))
 
-    def mapped(self: Batch, *output: Any, chained: bool = False) -> Batch:
-        """The batch as it comes back: with one of :attr:`outputs`, and without its input."""
-        return replace(self, block=np.zeros(0, np.uint8), batch=None, outputs=(output,), chained=chained)
+    def qualities(self, block: int) -> int:
+        return 0 if self.batch.qualities is None else block + BlockLayout(self.reads).bases + self.bases
+
+    def halves(self) -> list[MapBatch]:
+        if self.templates < 2:
+            return [self]
+        layout = BlockLayout(self.reads)
+        middle = int(self.block[layout.templates : layout.tie_breaks].view(np.uint32)[self.templates // 2])
+        halves = []
+        for start, end in ((0, middle), (middle, self.reads)):
+            conversions = None if self.conversions is None else self.conversions[start:end]
+            batch = self.batch.part(start, end)
+            halves.append(MapBatch.of(batch, self.mates == 2, no_pinned, self.model, conversions, self.which))
+        return halves
+
+
+@dataclass(frozen=True)
+class MappedBatch:
+    """What kernels made of a batch of reads.
+
+    Attributes:
+        reads: number of reads.
+        outputs: what a device wrote, of each half where the batch was split: records (uint8, MapRecord of
+            cuda/abi/map.hpp: one per read, then overflow records) and number of reads; of chained reads ChainRead,
+            ChainOutput and CIGARs (uint8).
+        conversions: uint8 (n,), how each bisulfite read was converted.
+        chained: the reads were mapped by chaining; none is left to the host.
+        parsed: the reads, if the device parsed their text.
+    """
+
+    reads: int
+    outputs: tuple[tuple[Any, ...], ...]
+    conversions: Conversions = None
+    chained: bool = False
+    parsed: DeviceReads | None = None
 
     @staticmethod
-    def join(halves: Sequence[MapBatch]) -> MapBatch:
-        """The whole of a batch whose :meth:`halves` were mapped."""
-        sums = {name: sum(getattr(half, name) for half in halves) for name in ("reads", "bases", "templates")}
+    def join(halves: Sequence[MappedBatch]) -> MappedBatch:
+        """The whole of a batch whose halves were mapped."""
         of_halves = [half.conversions for half in halves if half.conversions is not None]
         conversions = np.concatenate(of_halves) if of_halves else None
         outputs = tuple(output for half in halves for output in half.outputs)
-        return replace(halves[0], **sums, conversions=conversions, outputs=outputs)
+        return MappedBatch(sum(half.reads for half in halves), outputs, conversions, halves[0].chained)
 
     @cached_property
     def on_host(self) -> NDArray[np.bool_]:
@@ -168,19 +223,6 @@ class MapBatch:
             outputs=list(self.outputs), mates=mates, conversions=self.conversions, of_host=from_cpu.native
         )
         return Alignments(*arrays)
-
-    def halves(self) -> list[MapBatch]:
-        """The batch in two halves that split no pair; the batch itself if it is one template."""
-        if self.templates < 2 or self.batch is None:
-            return [self]
-        layout = BlockLayout(self.reads)
-        middle = int(self.block[layout.templates : layout.tie_breaks].view(np.uint32)[self.templates // 2])
-        halves = []
-        for start, end in ((0, middle), (middle, self.reads)):
-            conversions = None if self.conversions is None else self.conversions[start:end]
-            batch = self.batch.part(start, end)
-            halves.append(MapBatch.of(batch, self.mates == 2, no_pinned, self.model, conversions, self.which))
-        return halves
 
 
 class BlockLayout:

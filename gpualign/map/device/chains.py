@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from operator import methodcaller
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,7 @@ from gpualign.engine.gpu.buffers import Slot, scratch_of
 from gpualign.engine.gpu.device import Device, DeviceMemoryExceeded
 from gpualign.index.minimizers import MinimizerIndex
 from gpualign.map import tuning
-from gpualign.map.device.batch import MapBatch, take_result
+from gpualign.map.device.batch import KernelReads, MappedBatch, take_result
 from gpualign.map.device.target import resident_target
 from gpualign.map.params import MapParams
 from gpualign.map.rules import chain_rules
@@ -100,7 +101,7 @@ def used_items(counters: NDArray[np.uint32]) -> dict[str, int]:
 
 
 def chain_batch_of(
-    item: MapBatch,
+    item: KernelReads,
     addresses: Mapping[str, int] | np.void,
     rules: np.void,
     max_secondary: int,
@@ -237,11 +238,11 @@ class LongReadKernel:
         self._steps = ChainSteps(device, params)
         self._target = resident_target(device, index)  # uploaded while the first batch is read
 
-    def submit(self, slot: Slot, item: MapBatch) -> None:
+    def submit(self, slot: Slot, item: KernelReads) -> None:
         if not item.reads:
             return
         capacity = self._arena_sizes.items(item.bases, item.reads)
-        block = int(slot.upload("batch", item.block))
+        block = item.on_device(slot)
         counters = int(slot.clear("counters", 4 * COUNTERS))
         addresses, secondary = {**item.addresses(block), "conversions": 0}, self.params.reporting.secondary
         batch = chain_batch_of(item, addresses, self._rules, secondary, capacity, slot_array(slot), counters)
@@ -258,7 +259,7 @@ class LongReadKernel:
         for name, nbytes in ahead.items():  # mostly all of it, which saves the wait for a second copy
             slot.download(name, nbytes, np.uint8)
 
-    def collect(self, slot: Slot, item: MapBatch) -> MapBatch:
+    def collect(self, slot: Slot, item: KernelReads) -> MappedBatch:
         """
         Raises:
             DeviceMemoryExceeded: the batch needs more space than it had.
@@ -285,4 +286,4 @@ class LongReadKernel:
     def _bytes(self, name: str, items: float) -> int:
         return int(items) * int(self._item_bytes[name])
 
-    split, join = staticmethod(MapBatch.halves), staticmethod(MapBatch.join)
+    split, join = staticmethod(methodcaller("halves")), staticmethod(MappedBatch.join)

@@ -19,6 +19,7 @@ from gpualign.engine.gpu.pinned_pool import is_pinned
 from gpualign.io.reads import Reads
 from gpualign.map import tuning
 from gpualign.map.device.batch import BlockLayout
+from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.pinned import Allocate, no_pinned, pinned_or_pageable
 
 #: kernels of ``cuda/map_fastq.cu``, in launch order
@@ -65,9 +66,6 @@ class StagedText:
         copies: arrays to copy to the device, slices of the block and others, with their offsets there.
         files: for each file, offsets of its two arrays, bytes of its tiles, and newlines before the first record.
         number: identifies the text.
-        device: the one that has parsed it, which may have kept the reads.
-        base_offsets: int64 (n + 1,), offsets of the reads' bases, once kernels have found them.
-        bases, qualities: uint8, of the reads, if the host was to get them.
     """
 
     reads: Reads
@@ -75,10 +73,6 @@ class StagedText:
     copies: tuple[tuple[NDArray[np.uint8], int], ...]
     files: tuple[tuple[int, int, int, int], ...]
     number: int = field(default_factory=itertools.count().__next__)
-    device: Device | None = None
-    base_offsets: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
-    bases: NDArray[np.uint8] | None = None
-    qualities: NDArray[np.uint8] | None = None
 
     @classmethod
     def of(cls, reads: Reads, allocate: Allocate = no_pinned) -> StagedText:
@@ -210,6 +204,39 @@ class StagedText:
         of_all = (32 * self.tiles, self.records, count, 1, 32 * count)
         of_blocks = (32 * tuning.FASTQ_WARPS, 32 * tuning.FASTQ_WARPS, scan, scan, 32 * tuning.FASTQ_WARPS)
         return tuple((-(-threads // size), size) for threads, size in zip(of_all, of_blocks, strict=True))
+
+
+@dataclass(frozen=True)
+class ParsedReads:
+    """The reads of a text that a device has parsed and may have kept (``DeviceReads`` of map/alignments.py).
+
+    Attributes:
+        base_offsets: int64 (n + 1,), offsets of the reads' bases.
+        bases, qualities: uint8, of the reads, if the host was to get them.
+    """
+
+    text: StagedText
+    device: Device
+    base_offsets: NDArray[np.int64]
+    bases: NDArray[np.uint8] | None = None
+    qualities: NDArray[np.uint8] | None = None
+
+    @property
+    def mates(self) -> NDArray[np.uint8] | None:
+        return self.text.mates
+
+    @property
+    def text_bytes(self) -> int:
+        return self.text.text_bytes
+
+    def columns(self) -> SequenceBatch:
+        return self.text.reads.columns()
+
+    def sequences(self) -> SequenceBatch:
+        if self.bases is None:
+            return self.columns()
+        names, no_names = np.zeros(0, np.uint8), np.zeros(len(self.base_offsets), np.int64)
+        return SequenceBatch(names, no_names, self.bases, self.base_offsets, self.qualities, mates=self.mates)
 
 
 #: writes bytes to memory

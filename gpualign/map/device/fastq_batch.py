@@ -10,16 +10,16 @@ import numpy as np
 from gpualign.engine.gpu.buffers import Slot
 from gpualign.io.reads import Reads
 from gpualign.map import tuning
-from gpualign.map.device.batch import MapBatch
-from gpualign.map.device.fastq import READS, StagedText, parsed_reads
+from gpualign.map.device.batch import KernelReads, MapBatch, MappedBatch
+from gpualign.map.device.fastq import READS, ParsedReads, StagedText, parsed_reads
 from gpualign.map.meth import conversions_of
 from gpualign.streaming.pinned import Allocate, no_pinned
 from gpualign.streaming.timeline import STEPS
 
 
 @dataclass(frozen=True, kw_only=True)
-class TextMapBatch(MapBatch):
-    """A batch whose block is made on the device.
+class TextMapBatch(KernelReads):
+    """Reads as text, which a device parses.
 
     Attributes:
         text: the FASTQ text.
@@ -40,10 +40,14 @@ class TextMapBatch(MapBatch):
         """
         text = StagedText.of(reads, allocate)
         templates = text.records if together else text.count
-        nothing, longest = np.zeros(0, np.uint8), (1, 1, 1)
-        conversions = conversions_of(library, text.mates, text.count)
-        shape = text.count, text.text_bytes // 2, nothing, templates, longest
-        return cls(*shape, conversions=conversions, text=text)
+        return cls(
+            reads=text.count,
+            bases=text.text_bytes // 2,
+            templates=templates,
+            longest=(1, 1, 1),
+            conversions=conversions_of(library, text.mates, text.count),
+            text=text,
+        )
 
     def on_device(self, slot: Slot) -> int:
         reads = self.text.run(slot, self.reads // self.templates, self.longest[-1])
@@ -53,12 +57,12 @@ class TextMapBatch(MapBatch):
         slot.download_into(slot.pinned("facts", nbytes, np.uint8), READS)
         return reads + layout.block
 
-    def addresses(self, block: int) -> dict[str, int]:
+    def qualities(self, block: int) -> int:
         layout = self.text.layout
-        return {**super().addresses(block), "qualities": block - layout.block + layout.fastq["qualities"]}
+        return block - layout.block + layout.fastq["qualities"]
 
     def halves(self) -> list[MapBatch]:
-        """The host parses it."""
+        """The host parses the text."""
         return MapBatch.of(self.text.reads.columns(), self.mates == 2, conversions=self.conversions).halves()
 
 
@@ -78,7 +82,7 @@ class TextMapKernel:
         item = self._in_flight[id(slot)] = replace(item, longest=(self._longest,) * 3)
         self._mapper.submit(slot, item)
 
-    def collect(self, slot: Slot, item: TextMapBatch) -> TextMapBatch | None:
+    def collect(self, slot: Slot, item: TextMapBatch) -> MappedBatch | None:
         """The batch with its records; None if the host must parse the text."""
         while True:
             submitted = self._in_flight.pop(id(slot))
@@ -92,15 +96,15 @@ class TextMapKernel:
             slot.finish()
         facts = slot.detach_pinned("facts")
         assert facts is not None
-        mapped: TextMapBatch = self._mapper.collect(slot, submitted)
+        mapped: MappedBatch = self._mapper.collect(slot, submitted)
         parsed_reads(slot).detach(item.text.number, slot)
         layout = item.text.layout
         offsets = facts[layout.block : layout.facts_bytes].view(np.int64)
-        text = replace(item.text, device=slot.device, base_offsets=offsets)
+        parsed = ParsedReads(item.text, slot.device, offsets)
         if item.conversions is not None:
             bases, qualities = (facts[layout.fastq[name] :][: offsets[-1]] for name in ("bases", "qualities"))
-            text = replace(text, bases=bases, qualities=qualities)
-        return replace(mapped, text=text)
+            parsed = replace(parsed, bases=bases, qualities=qualities)
+        return replace(mapped, parsed=parsed)
 
     split = staticmethod(TextMapBatch.halves)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from operator import methodcaller
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from gpualign.engine.gpu.device import Device
 from gpualign.engine.gpu.device_arrays import DeviceArrays
 from gpualign.index.minimizers import MinimizerIndex
 from gpualign.map import tuning
-from gpualign.map.device.batch import MapBatch, take_result
+from gpualign.map.device.batch import KernelReads, MappedBatch, take_result
 from gpualign.map.device.chains import ChainSteps, LongReadKernel
 from gpualign.map.device.slow_path import Capacity, SlowPath, all_templates, power_of_two
 from gpualign.map.device.target import resident_target
@@ -85,7 +86,9 @@ def edit_limits(params: MapParams, longest: int) -> NDArray[np.int32]:
     return params.limits(np.arange(longest + 1)).astype(np.int32)
 
 
-def batch_of(item: MapBatch, block: int, sizes: Workspace, records_bytes: int, records: int, **others: Any) -> np.void:
+def batch_of(
+    item: KernelReads, block: int, sizes: Workspace, records_bytes: int, records: int, **others: Any
+) -> np.void:
     """``MapBatch`` of cuda/abi/map.hpp; ``block`` and ``records`` are addresses."""
     size, reads = _native.MAP_RECORD_BYTES, item.reads
     return filled(
@@ -115,7 +118,7 @@ class _Launch:
     blocks: int
     functions: tuple[Any, ...]
 
-    def steps(self, item: MapBatch) -> Iterator[tuple[Any, int, int]]:
+    def steps(self, item: KernelReads) -> Iterator[tuple[Any, int, int]]:
         """Yield (kernel, blocks, bytes of shared memory) in launch order."""
         for function, items in zip(self.functions, (0, item.templates, 0, item.reads, 0), strict=True):
             yield (function, -(-items // (32 * self.shape.warps)), 0) if items else (function, self.blocks, self.shared)
@@ -152,7 +155,7 @@ class MapKernel:
         self._steps = ChainSteps(device, params)
         self._usual_rules: dict[tuple[int, str], np.void] = {}  # for the model of all, by longest read and kind
 
-    def submit(self, slot: Slot, item: MapBatch) -> None:
+    def submit(self, slot: Slot, item: KernelReads) -> None:
         if item.templates == 0:
             return
         # the first call copies the index: keep it out of this batch's events, and out of the memory for batches
@@ -193,7 +196,7 @@ class MapKernel:
         slot.download("counters", capacity.counters, np.uint32)
         slot.download("records", records_bytes, np.uint8)
 
-    def _run_slow_path(self, slot: Slot, item: MapBatch, batch: np.void, counters: int, capacity: Capacity) -> None:
+    def _run_slow_path(self, slot: Slot, item: KernelReads, batch: np.void, counters: int, capacity: Capacity) -> None:
         """Map the templates that the fast path leaves."""
         slow_path, sizes = self._slow_paths[item.which == "others"], capacity.sizes
         at_once = self._multiprocessors * tuning.SLOW_PATH_BLOCKS * tuning.SLOW_PATH_WARPS
@@ -219,7 +222,7 @@ class MapKernel:
                     self._steps.plan(slot, own)
                     self._steps.align(slot, own, int(own["next"]), tuning.SHORT_PASSES, sizes.of_chain)
 
-    def collect(self, slot: Slot, item: MapBatch) -> MapBatch:
+    def collect(self, slot: Slot, item: KernelReads) -> MappedBatch:
         if item.templates == 0:
             return item.mapped(np.zeros(0, np.uint8), 0)
         slow_path, reads = self._slow_paths[item.which == "others"], item.reads
@@ -238,12 +241,12 @@ class MapKernel:
         slot.detach_pinned("batch")  # the staging buffer, if there was one
         return item.mapped(take_result(slot, "records", nbytes, self._pinned_results), reads)
 
-    split, join = staticmethod(MapBatch.halves), staticmethod(MapBatch.join)
+    split, join = staticmethod(methodcaller("halves")), staticmethod(MappedBatch.join)
 
-    def _overflow_records(self, item: MapBatch) -> int:
+    def _overflow_records(self, item: KernelReads) -> int:
         return self._launch(item.longest[0]).workspace.overflow_records(self.params, item.reads)
 
-    def _records_bytes(self, item: MapBatch) -> int:
+    def _records_bytes(self, item: KernelReads) -> int:
         return (item.reads + int(self._overflow_scale * self._overflow_records(item))) * _native.MAP_RECORD_BYTES
 
     def _launch(self, longest: int) -> _Launch:
@@ -262,7 +265,7 @@ class MapKernel:
             self._launches[longest] = _Launch(workspace, shape, shared, blocks, functions)
         return self._launches[longest]
 
-    def _rules(self, slot: Slot, item: MapBatch) -> np.void:
+    def _rules(self, slot: Slot, item: KernelReads) -> np.void:
         longest = power_of_two(max(1024, item.longest[2]))
 
         def rules_of(model: PairModel, penalties: int, limits: int) -> np.void:

@@ -22,7 +22,7 @@ from gpualign.io.text import HeldText
 from gpualign.map import tuning
 from gpualign.map.alignments import Found
 from gpualign.map.cpu import map_batch
-from gpualign.map.device.batch import MapBatch
+from gpualign.map.device.batch import MapBatch, MappedBatch
 from gpualign.map.device.chains import LongReadKernel
 from gpualign.map.device.fastq_batch import TextMapBatch, TextMapKernel
 from gpualign.map.device.kernel import MapKernel
@@ -65,7 +65,7 @@ def self_test(device: Device) -> None:
         return MapKernel(device, index, short, None)
 
     def check(
-        mapped: MapBatch | None, batch: SequenceBatch, params: MapParams, what: str, index: MinimizerIndex = index
+        mapped: MappedBatch | None, batch: SequenceBatch, params: MapParams, what: str, index: MinimizerIndex = index
     ) -> None:
         expected = map_batch(index, batch, params)
         if mapped is None or mapped.on_host_count > _MAX_LEFT * len(batch):
@@ -105,7 +105,7 @@ def self_test_of_records(device: Device) -> None:
     reference = _reference(sequence)
     batch = replace(_reads(rng, sequence, 2000, _TESTED_LENGTH), mates=np.tile(np.array([1, 2], np.uint8), 1000))
     index = build_index(reference, IndexParams(15, 8))
-    found = Found.of(batch, map_batch(index, batch, MapParams.of_preset("sr", secondary=2), PairModel()))
+    found = Found(batch, map_batch(index, batch, MapParams.of_preset("sr", secondary=2), PairModel()))
     for bam in (False, True):
         item = TextBatch.of(replace(found, options=RecordOptions().native("group")), bam, deflate=True)
         written = run_alone(device, partial(TextKernel, reference=reference), item)

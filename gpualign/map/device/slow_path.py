@@ -17,7 +17,7 @@ from gpualign import _native
 from gpualign.engine.abi import changed, filled, struct
 from gpualign.index.minimizers import MinimizerIndex
 from gpualign.map import tuning
-from gpualign.map.device.batch import MapBatch
+from gpualign.map.device.batch import KernelReads
 from gpualign.map.device.chains import (
     ALIGN_COUNTERS,
     ARENA_COUNTERS,
@@ -106,7 +106,7 @@ class SlowPath:
         self._rules = [np.frombuffer(rules, struct("ChainRules"))[0] for rules in chaining]
         self._long_rules = chain_rules(k, w, params.scoring, LONG_READS, LONG_READ_HITS)
 
-    def any_long(self, item: MapBatch) -> bool:
+    def any_long(self, item: KernelReads) -> bool:
         """Whether some reads are mapped as long reads."""
         return not self._params.end_to_end and item.longest[2] > _native.LONGEST_END_TO_END
 
@@ -117,7 +117,7 @@ class SlowPath:
         sizes = _native.slow_path_bytes(mates, longest, seeds, limit, hits, loci, self._lanes, band)
         return SlowPathSizes(longest, seeds, *map(int, sizes))
 
-    def capacity(self, item: MapBatch, budget: float) -> Capacity:
+    def capacity(self, item: KernelReads, budget: float) -> Capacity:
         """The capacity for a batch within a memory budget in bytes."""
         reads, bases = item.reads, item.bases
         wanted = min(item.templates, max(tuning.MIN_SLOW_TEMPLATES, int(self._share * item.templates)))
@@ -138,7 +138,9 @@ class SlowPath:
             int(min(_MAX_BAND, _BAND_SHARE * budget)),
         )
 
-    def long_launch(self, item: MapBatch, batch: np.void, array: Array, counters: int, capacity: Capacity) -> np.void:
+    def long_launch(
+        self, item: KernelReads, batch: np.void, array: Array, counters: int, capacity: Capacity
+    ) -> np.void:
         """``ChainLaunch`` for the reads that are mapped as long reads; takes the arguments of :meth:`launches`."""
         minimum = _native.LONGEST_END_TO_END + 1
 
@@ -150,7 +152,7 @@ class SlowPath:
 
     def launches(
         self,
-        item: MapBatch,
+        item: KernelReads,
         batch: np.void,
         array: Array,
         counters: int,
@@ -229,7 +231,7 @@ class SlowPath:
         """The templates of the slow path, as a multiple of those that were mapped; 1 if all were."""
         return max(1.0, int(counters[COUNTERS + _WANTED]) / (capacity.templates * capacity.launches))
 
-    def lacking(self, item: MapBatch, counters: NDArray[np.uint32], capacity: Capacity) -> bool:
+    def lacking(self, item: KernelReads, counters: NDArray[np.uint32], capacity: Capacity) -> bool:
         """Whether a batch exceeded its capacity, which then grows. If it had more templates than expected, those that
         were mapped tell what all of them need.
         """
@@ -266,7 +268,7 @@ class SlowPathSizes:
     of_chain: int
 
 
-def all_templates(item: MapBatch) -> NDArray[np.uint32]:
+def all_templates(item: KernelReads) -> NDArray[np.uint32]:
     """uint32: number and indices of the templates of the slow path, if that is all of them."""
     return np.concatenate([[item.templates], np.arange(item.templates)]).astype(np.uint32)
 

@@ -20,9 +20,10 @@ from gpualign.engine.gpu.nvcomp import load_nvcomp
 from gpualign.engine.gpu.runner import KernelOfKernels
 from gpualign.map import tuning
 from gpualign.map.alignments import Found, Written
-from gpualign.map.device.fastq import parsed_reads
+from gpualign.map.device.fastq import ParsedReads, parsed_reads
 from gpualign.map.device.fastq_batch import TextMapBatch, TextMapKernel
 from gpualign.map.device.target import resident_text
+from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.reference import Reference
 from gpualign.streaming.pinned import Allocate, no_pinned
 from gpualign.streaming.timeline import STEPS
@@ -84,7 +85,12 @@ class TextBatch:
     @property
     def device(self) -> Device | None:
         """The device that has the reads, unless the host has them."""
-        return None if self.found.text is None else self.found.text.device
+        return None if self.parsed is None else self.parsed.device
+
+    @property
+    def parsed(self) -> ParsedReads | None:
+        """The reads, if a device has them."""
+        return self.found.reads if isinstance(self.found.reads, ParsedReads) else None
 
     @property
     def space(self) -> NDArray[np.uint8]:
@@ -118,12 +124,12 @@ class TextBatch:
 
 def usual_bytes(found: Found, bam: bool) -> int:
     """Estimated bytes of a batch's formatted records."""
-    records, bases, batch = len(found.alignments.flag), int(found.base_offsets[-1]), found.batch
-    comments = 0 if batch is None or batch.comments is None else len(batch.comments)
-    names = len(batch.names) if batch is not None else 0
-    if found.text is not None:
-        names = max(0, found.text.text_bytes - 2 * bases)
-    read_bytes = (3 if bam else 4) * bases // 2 + names + comments
+    records, bases, reads = len(found.alignments.flag), int(found.base_offsets[-1]), found.reads
+    if isinstance(reads, SequenceBatch):
+        names = len(reads.names) + (0 if reads.comments is None else len(reads.comments))
+    else:
+        names = max(0, reads.text_bytes - 2 * bases)
+    read_bytes = (3 if bam else 4) * bases // 2 + names
     return read_bytes * records // max(1, len(found)) + _USUAL_FIELDS * records
 
 
@@ -148,7 +154,7 @@ class TextKernel:
         Raises:
             NvcompError: the batch cannot be deflated; later ones are not compressed here.
         """
-        reads, text = len(item.found), item.found.text
+        reads, parsed = len(item.found), item.parsed
         if reads == 0:
             return
         target = resident_text_target(self.device, self.reference)
@@ -160,7 +166,7 @@ class TextKernel:
         scanned = -(-reads // scan)
         totals = int(slot.clear("totals", 24))
         out = int(slot.device_array("text", capacity, zeroed=True))
-        columns = {} if text is None else {"reads": text.columns(slot)}
+        columns = {} if parsed is None else {"reads": parsed.text.columns(slot)}
         batch = item.native(
             block,
             target=target,
@@ -202,7 +208,7 @@ class TextKernel:
         """
         if len(item.found) == 0:
             return Written(np.zeros(0, np.uint8), 0)
-        if item.found.text is not None:
+        if item.parsed is not None:
             parsed_reads(slot).release(slot)
         capacity, key, ahead = self._in_flight.pop(id(slot))
         size, records, blocks = slot.pinned("totals", 3, np.uint64).tolist()
