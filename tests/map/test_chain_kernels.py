@@ -24,7 +24,7 @@ LANES = {"align_wide": 64, "align_widest": 96}  # of a block
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     defines = {"LONG_GAPS": 1, "WIDE_LANES": 64, "WIDEST_LANES": 96}
-    return emulated_library(tmp_path_factory.mktemp("kernels"), "map_chains", defines)
+    return emulated_library(tmp_path_factory, "map_chains", defines)
 
 
 @pytest.fixture
