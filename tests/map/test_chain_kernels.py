@@ -64,6 +64,7 @@ def reads() -> list[str]:
     ]
 
 
+@pytest.mark.slow
 def test_the_lanes_of_kernels_find_the_same(cli: Cli, kernels: dict[str, Emulated], tmp_path: Path) -> None:
     reference = write_fasta(tmp_path / "ref.fa", one=GENOME, two=REPEATS)
     query = write_fastq(tmp_path / "reads.fq", *((f"r{i}", read, "I" * len(read)) for i, read in enumerate(reads())))
