@@ -8,7 +8,7 @@ PIP_INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check
 NATIVE := pyproject.toml CMakeLists.txt $(shell find gpualign/native cuda/algo tests/native -type f)
 EXAMPLE := examples/data
 
-.PHONY: demo install test soak fuzz fuzz-corpus sanitize test-gpu sanitize-gpu wheel docs man kernels lint lint-native bench report clean
+.PHONY: demo install dev test test-levels soak fuzz fuzz-corpus sanitize test-gpu sanitize-gpu wheel docs man kernels lint lint-native bench report clean
 
 demo: $(VENV)/installed
 	@$(BIN)/python examples/demo.py
@@ -24,27 +24,45 @@ $(VENV)/installed: $(NATIVE) | $(BIN)/python
 	@for wheel in $(firstword $(wildcard dist/gpualign-*.whl)); do $(BIN)/python -m gpualign.cli.prebuild --wheel $$wheel; done
 	touch $@
 
-# This machine's instruction set, and no test that takes long by itself; continuous integration (.ci/run) has those and
-# the oldest instruction set as well, which gives the same bytes.
+# This machine's instruction set, and no test that takes long by itself; continuous integration (.ci/run) has those as
+# well. The build tools are in .venv too, where pip otherwise has them in a folder that is new each time: so ninja compiles
+# what a change concerns, and ccache, if it is installed, only what it has not compiled before.
 LEVELS ?= native
 TESTS ?= not gpu and not slow
 # ON: warnings of the compiler are errors, and make lint needs no build of its own to see them
 WERROR ?= OFF
-$(VENV)/developing: $(NATIVE) | $(BIN)/python
-	$(PIP_INSTALL) --config-settings=cmake.define.GPUALIGN_TESTS=ON \
-	    --config-settings='cmake.define.GPUALIGN_ISA_LEVELS=$(LEVELS)' \
-	    --config-settings=cmake.define.GPUALIGN_WERROR=$(WERROR) --editable '.[dev]'
+DEFINE := --config-settings=cmake.define
+$(VENV)/build-tools: pyproject.toml | $(BIN)/python
+	$(PIP_INSTALL) 'scikit-build-core>=0.10' 'nanobind>=2.2' 'typing-extensions>=4' cmake ninja
+	touch $@
+
+$(VENV)/developing: $(NATIVE) $(VENV)/build-tools
+	PATH="$(abspath $(BIN)):$$PATH" $(PIP_INSTALL) --no-build-isolation $(DEFINE).GPUALIGN_TESTS=ON \
+	    '$(DEFINE).GPUALIGN_ISA_LEVELS=$(LEVELS)' $(DEFINE).GPUALIGN_WERROR=$(WERROR) \
+	    $(if $(shell command -v ccache),$(DEFINE).CMAKE_CXX_COMPILER_LAUNCHER=ccache) \
+	    $(if $(filter pyproject.toml,$?),--editable '.[dev]',--no-deps --editable .)
 	touch $(VENV)/installed $@
+
+# After a change of C++ or of a header: seconds.
+dev: $(VENV)/developing
 
 test: $(VENV)/developing
 	$(BIN)/python -m pytest -n $(shell nproc) --dist worksteal -m '$(TESTS)'
 
+# All tests with the native code for the oldest instruction set and for this machine's, which give the same bytes.
+test-levels:
+	rm -f $(VENV)/developing
+	$(MAKE) test LEVELS='x86_64_v2;native' TESTS='not gpu'
+
 # The random tests at their full size: every allocation failed, 200 signals, a million pairs against other libraries.
-# The pairs once more on a GPU where there is one.
+# The pairs once more on a GPU where there is one. And tables of cases whole, of which `make test` has some: every bad
+# input at every place that takes it.
 SEED ?= $(shell date +%s)
+SOAKED := tests/test_faults.py tests/test_soak.py tests/index/test_untrusted_index.py tests/cli/test_bad_input.py \
+    tests/cli/test_signals.py tests/cluster/test_cluster.py tests/engine/test_gpu_compiler.py
 SOAK := -o faulthandler_timeout=3600 --soak --seed $(SEED) -s
 soak: $(VENV)/developing
-	$(BIN)/python -m pytest -m 'not gpu' $(SOAK) tests/test_faults.py tests/test_soak.py tests/index/test_untrusted_index.py
+	$(BIN)/python -m pytest -m 'not gpu' $(SOAK) $(SOAKED)
 	if nvidia-smi -L > /dev/null 2>&1; then $(PIP_INSTALL) pycuda && $(BIN)/python -m pytest -m gpu $(SOAK) tests/test_soak.py; fi
 
 # Coverage-guided fuzzing of every reader and formatter, FUZZ_S seconds each; needs clang. Findings stay in build/fuzz;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gzip
 import signal
 from collections.abc import Callable, Iterator
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from gpualign.cli import main
+from gpualign.errors import DeviceError
 from tests.helpers.commands import on_device
 from tests.helpers.implementations import DEVICES, IMPLEMENTATIONS, LEVELS, native_level, open_backend
 from tests.helpers.paths import EXAMPLES
@@ -29,6 +31,28 @@ restore_signals_of_children()
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--soak", action="store_true", help="random tests at their full size (make soak)")
     parser.addoption("--seed", type=int, default=1, help="of random tests")
+
+
+@functools.cache
+def device_is_there() -> bool:
+    try:
+        from gpualign.engine.gpu.device import list_devices
+
+        return bool(list_devices())
+    except DeviceError:
+        return False
+
+
+@pytest.hookimpl(trylast=True)  # after -m
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.getoption("--soak"):
+        config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("soak")])
+        items[:] = [item for item in items if not item.get_closest_marker("soak")]
+    on_gpu = [item for item in items if item.get_closest_marker("gpu")]
+    # where they are asked for (-m gpu, make test-gpu), a device that is missing is a failure
+    if on_gpu and config.option.markexpr != "gpu" and not device_is_there():
+        for item in on_gpu:
+            item.add_marker(pytest.mark.skip(reason="no CUDA device"))
 
 
 @pytest.fixture(scope="session")

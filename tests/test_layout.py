@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from itertools import pairwise
 from pathlib import Path
@@ -26,25 +27,26 @@ HELPERS = {
 }
 
 
+@functools.cache
 def tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text())
 
 
-@pytest.mark.parametrize("path", [*MODULES, *SHARED], ids=lambda path: str(path.relative_to(TESTS)))
-def test_no_module_imports_a_test_module(path: Path) -> None:
-    nodes = list(ast.walk(tree(path)))
-    imported = [str(node.module) for node in nodes if isinstance(node, ast.ImportFrom)]
-    imported += [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
-    ours = [name for name in imported if name.split(".")[0] == "tests"]
-    assert [name for name in ours if name.split(".")[1:2] not in (["helpers"], ["reference"])] == []
-    assert not any(isinstance(node, ast.ImportFrom) and node.level for node in nodes)
+def test_no_module_imports_a_test_module() -> None:
+    for path in (*MODULES, *SHARED):
+        nodes = list(ast.walk(tree(path)))
+        imported = [str(node.module) for node in nodes if isinstance(node, ast.ImportFrom)]
+        imported += [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+        ours = [name for name in imported if name.split(".")[0] == "tests"]
+        assert [name for name in ours if name.split(".")[1:2] not in (["helpers"], ["reference"])] == [], path
+        assert not any(isinstance(node, ast.ImportFrom) and node.level for node in nodes), path
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(TESTS)))
-def test_no_helper_is_written_again(path: Path) -> None:
-    defined = {node.name for node in tree(path).body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
-    assert defined & HELPERS == set()
-    assert "__file__" not in {node.id for node in ast.walk(tree(path)) if isinstance(node, ast.Name)}
+def test_no_helper_is_written_again() -> None:
+    for path in MODULES:
+        defined = {node.name for node in tree(path).body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+        assert defined & HELPERS == set(), path
+        assert "__file__" not in {node.id for node in ast.walk(tree(path)) if isinstance(node, ast.Name)}, path
 
 
 @pytest.mark.parametrize("command", ["map", "mems", "verify", "pairwise", "lcs-filter"])
@@ -61,12 +63,12 @@ def test_commands_without_a_device_are_left_alone(words: tuple[str, ...]) -> Non
     assert on_device(*words) == list(words)
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(TESTS)))
-def test_processes_are_run_with_a_device_of_their_own(path: Path) -> None:
+def test_processes_are_run_with_a_device_of_their_own() -> None:
     """By helpers/commands.py, which names one."""
-    lists = [node.elts for node in ast.walk(tree(path)) if isinstance(node, ast.List)]
-    words = [[item.value for item in items if isinstance(item, ast.Constant)] for items in lists]
-    assert not any(("-m", "gpualign") in pairwise(each) for each in words)
+    for path in MODULES:
+        lists = [node.elts for node in ast.walk(tree(path)) if isinstance(node, ast.List)]
+        words = [[item.value for item in items if isinstance(item, ast.Constant)] for items in lists]
+        assert not any(("-m", "gpualign") in pairwise(each) for each in words), path
 
 
 def test_what_only_tests_call_is_not_in_the_shipped_module() -> None:

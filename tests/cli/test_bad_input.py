@@ -1,6 +1,6 @@
-"""Every cell of the bad-input table (tests/helpers/bad_input.py), by file and by standard input, and other trouble.
+"""The cells of the bad-input table (tests/helpers/bad_input.py), by file and by standard input, and other trouble.
 
-``pytest tests/cli/test_bad_input.py -s`` prints the matrix at its end.
+``pytest tests/cli/test_bad_input.py --soak -s`` prints the whole matrix at its end.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import pytest
 
 from tests.helpers import bad_input, good_input
 from tests.helpers.bad_input import ALL, NONE, SAME, Role, Row, Situation
+from tests.helpers.soak import some_of
 
 Cli = Callable[..., tuple[int, bytes, str]]
 GOOD = Row("good", lambda role: role.good, {"": SAME})
@@ -122,7 +123,11 @@ def assert_one_sentence(outcome: Outcome, command: str) -> None:
     assert "internal error" not in outcome.error
 
 
-@pytest.mark.parametrize(("row", "role", "way"), bad_input.cells(), ids=lambda part: getattr(part, "name", part))
+@pytest.mark.parametrize(
+    ("row", "role", "way"),
+    some_of(bad_input.cells(), bad_input.for_every_run),
+    ids=lambda part: getattr(part, "name", part),
+)
 def test_cell(
     run: Run,
     tmp_path: Path,

@@ -44,7 +44,7 @@ class Kernels(dict):
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
-    return emulated_library(tmp_path_factory.mktemp("kernels"), "cluster", {"AFFINE": 1})
+    return emulated_library(tmp_path_factory, "cluster", {"AFFINE": 1})
 
 
 class Lanes(Backend):

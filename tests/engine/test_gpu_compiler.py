@@ -181,19 +181,22 @@ def has_fast_compile(nvcc: str) -> bool:
 @pytest.mark.parametrize(
     ("source", "defines"), devices.modules_to_test(with_compiler=True), ids=lambda value: str(value)[:60]
 )
-def test_every_kernel_compiles_without_spills(source, defines):
-    """All for the oldest architecture that this nvcc knows; those that promise no spills also for the newest."""
+def test_every_kernel_compiles_without_spills(source, defines, soaking):
+    """All for the oldest architecture that this nvcc knows; those that promise no spills also for the newest, where it
+    is seen that they keep it (for the oldest too in make soak: it has as many registers).
+    """
     nvcc, path = compiler.find_nvcc(), compiler.source_root() / f"{source}.cu"
     registers_only = "gpualign: registers only" in path.read_text()
     known = [number for number in compiler.nvcc_architectures(nvcc) if 70 <= number <= 100]
     for number in {known[0], known[-1]} if registers_only else {known[0]}:
         command = [nvcc, "--cubin", *compiler.FLAGS, "-Xptxas", "-v", f"-arch=sm_{number}"]
-        if not registers_only and has_fast_compile(nvcc):
+        checked = registers_only and (soaking or number == known[-1] or not has_fast_compile(nvcc))
+        if not checked and has_fast_compile(nvcc):
             command.append("--Ofast-compile=max")
         command += [f"-D{name}={value}" for name, value in defines.items()]
         command += ["-I", str(compiler.source_root()), "-o", "/dev/null", str(path)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
-        if registers_only:
+        if checked:
             lines = done.stderr.splitlines()
             assert [line for line in lines if "spill" in line and " 0 bytes spill stores" not in line] == [], number

@@ -1,7 +1,8 @@
 """The bad-input table: what is done to a good input, which inputs each command has, and what must come of it.
 
 A row is a kind of bad (or merely unusual) input, a role is one input of one command. The test runs every cell, by file
-and by standard input; benchmarks/bad_input.py runs the same cells, and other programs on the same files, for the docs.
+and by standard input (of roles with the same parser, all cells of one and a few of the others, if not ``make soak``);
+benchmarks/bad_input.py runs all cells, and other programs on the same files, for the docs.
 """
 
 from __future__ import annotations
@@ -393,6 +394,17 @@ SITUATIONS = [
     *_every("unknown option", "--no-such-option", 2, "--no-such-option"),
     *_every("device that is not there", "--device cuda:99", 4, "", but=("index",)),
 ]
+
+
+#: a role for each parser: of reads, references, candidates, pairs and matrices
+PARSERS = ("map reads", "index reference", "verify candidates", "pairwise list", "pairwise matrix")
+#: rows for every role: what it makes of no record, that it reads as all do, and that its errors go the same way
+FOR_ALL = ("empty", ".gz", "truncated .gz")
+
+
+def for_every_run(row: Row, role: Role, way: str) -> bool:
+    """Whether a cell tells something of its own: the parser's row, or a role's place among options and messages."""
+    return role.name in PARSERS or row.name in FOR_ALL or role.name in row.expected
 
 
 def cells() -> list[tuple[Row, Role, str]]:

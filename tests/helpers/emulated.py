@@ -3,18 +3,34 @@
 from __future__ import annotations
 
 import ctypes
+import fcntl
+import os
 import subprocess
 from collections.abc import Mapping
-from pathlib import Path
 
 import numpy as np
+import pytest
 
 from tests.helpers.paths import TESTS
 
 
-def emulated_library(folder: Path, module: str, defines: Mapping[str, object]) -> ctypes.CDLL:
-    """The kernels of ``cuda/MODULE.cu``, by ``tests/native/MODULE_emulated.cpp``."""
-    path, source = folder / f"{module}.so", TESTS / "native" / f"{module}_emulated.cpp"
+def emulated_library(folders: pytest.TempPathFactory, module: str, defines: Mapping[str, object]) -> ctypes.CDLL:
+    """The kernels of ``cuda/MODULE.cu``, by ``tests/native/MODULE_emulated.cpp``: compiled once for all tests of a run,
+    whichever of xdist's processes they are in, as compiling takes longer than the tests.
+    """
+    folder = folders.getbasetemp().parent if "PYTEST_XDIST_WORKER" in os.environ else folders.getbasetemp()
+    path = folder / f"{'-'.join([module, *(f'{name}={value}' for name, value in sorted(defines.items()))])}.so"
+    with open(path.with_suffix(".lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not path.exists():
+            made = path.with_suffix(".made")
+            _compile(str(made), module, defines)
+            made.rename(path)
+    return ctypes.CDLL(str(path))
+
+
+def _compile(path: str, module: str, defines: Mapping[str, object]) -> None:
+    source = TESTS / "native" / f"{module}_emulated.cpp"
     flags = [
         "-std=c++17",
         "-O1",
@@ -28,8 +44,7 @@ def emulated_library(folder: Path, module: str, defines: Mapping[str, object]) -
     ]
     flags += [f"-D{name}={value}" for name, value in defines.items()]
     include = ["-I", str(TESTS.parent / "cuda"), "-I", str(source.parent)]
-    subprocess.run(["g++", *flags, *include, "-o", str(path), str(source)], check=True)
-    return ctypes.CDLL(str(path))
+    subprocess.run(["g++", *flags, *include, "-o", path, str(source)], check=True)
 
 
 class Emulated:

@@ -134,7 +134,7 @@ def test_reads_that_need_no_dynamic_program(crowded: bool, scores: tuple[int, ..
     rng = np.random.default_rng(len(scores) + crowded)
     limit = 12
     wholes, checked = 0, 0
-    for case in range(1500):
+    for case in range(500):
         length, wrong = int(rng.integers(60, 200)), int(rng.integers(0, 5))
         text = (
             crowded_text(rng, length + 2 * limit) if crowded else "".join(rng.choice(list("ACGT"), length + 2 * limit))
@@ -158,7 +158,7 @@ def test_reads_that_need_no_dynamic_program(crowded: bool, scores: tuple[int, ..
             checked += 1
             assert affine_with_clips(read, text, scores, range(2 * limit + 1), 0) == score
     if not crowded and scores == SCORES:
-        assert wholes > 300
+        assert wholes > 100
 
 
 def pinned_score(query: str, text: str, band: int, pin: int, scores) -> int:

@@ -6,12 +6,15 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from tests.helpers.paths import TESTS
 
 
+@pytest.mark.slow
 def test_bands_on_many_lanes(tmp_path: Path) -> None:
     """On parts of a warp, a warp and more, ends pinned or free; a narrower band that is shown to do has the same."""
-    program, cases = tmp_path / "lanes", 500
+    program, cases = tmp_path / "lanes", 250
     compiled = ["g++", "-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", "-I", str(TESTS.parent / "cuda")]
     subprocess.run([*compiled, "-o", str(program), str(TESTS / "native" / "band_lanes.cpp")], check=True)
     run = subprocess.run([program, "1", str(cases)], capture_output=True, check=True, timeout=240, text=True)

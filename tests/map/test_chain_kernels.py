@@ -24,7 +24,7 @@ LANES = {"align_wide": 64, "align_widest": 96}  # of a block
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     defines = {"LONG_GAPS": 1, "WIDE_LANES": 64, "WIDEST_LANES": 96}
-    return emulated_library(tmp_path_factory.mktemp("kernels"), "map_chains", defines)
+    return emulated_library(tmp_path_factory, "map_chains", defines)
 
 
 @pytest.fixture
@@ -64,6 +64,7 @@ def reads() -> list[str]:
     ]
 
 
+@pytest.mark.slow
 def test_the_lanes_of_kernels_find_the_same(cli: Cli, kernels: dict[str, Emulated], tmp_path: Path) -> None:
     reference = write_fasta(tmp_path / "ref.fa", one=GENOME, two=REPEATS)
     query = write_fastq(tmp_path / "reads.fq", *((f"r{i}", read, "I" * len(read)) for i, read in enumerate(reads())))

@@ -267,6 +267,7 @@ def test_a_small_input_of_long_reads_comes_in_many_batches(cli: Cli, use, some_r
     assert batches[1] == pytest.approx(400 / 8, abs=10)
 
 
+@pytest.mark.slow
 def test_arenas_that_are_too_small_grow(cli: Cli, use, some_reads: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One after the other: what overflows later is not known before."""
     expected = sam_of(cli, some_reads, "-x", "ont", "--device", "cpu")

@@ -20,7 +20,7 @@ from tests.helpers.fastq import Found, read_by_kernels, read_in_scalar_code
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
-    return emulated_library(tmp_path_factory.mktemp("kernels"), "map_fastq", {})
+    return emulated_library(tmp_path_factory, "map_fastq", {})
 
 
 def counted(records: list[str]) -> FastqText:

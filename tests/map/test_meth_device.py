@@ -138,10 +138,9 @@ Kernels = dict[str, Emulated]
 
 @pytest.fixture(scope="module")
 def libraries(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ctypes.CDLL]:
-    folder = tmp_path_factory.mktemp("kernels")
     of_chains = {"LONG_GAPS": 0, "WIDE_LANES": 64, "WIDEST_LANES": 96}
     defines = {"map": tuning.map_shape(100).defines(True), "map_slow_path": {"LONG_GAPS": 0}, "map_chains": of_chains}
-    return {module: emulated_library(folder, module, macros) for module, macros in defines.items()}
+    return {module: emulated_library(tmp_path_factory, module, macros) for module, macros in defines.items()}
 
 
 @pytest.fixture

@@ -28,9 +28,9 @@ FAMILY = "".join(with_errors(seed, GENOME[2000:2400], 0.06) + random_genome(100 
 
 @pytest.fixture(scope="module")
 def libraries(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ctypes.CDLL]:
-    folder, defines = tmp_path_factory.mktemp("kernels"), {"LONG_GAPS": 0, "WIDE_LANES": 64, "WIDEST_LANES": 96}
-    of = {"map": tuning.map_shape(LONGEST).defines(), "map_slow_path": defines, "map_chains": defines}
-    return {module: emulated_library(folder, module, macros) for module, macros in of.items()}
+    of_chains = {"LONG_GAPS": 0, "WIDE_LANES": 64, "WIDEST_LANES": 96}
+    of = {"map": tuning.map_shape(LONGEST).defines(), "map_slow_path": {"LONG_GAPS": 0}, "map_chains": of_chains}
+    return {module: emulated_library(tmp_path_factory, module, macros) for module, macros in of.items()}
 
 
 @pytest.fixture

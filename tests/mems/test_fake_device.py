@@ -223,7 +223,7 @@ class Kernels:
 @pytest.fixture(scope="module")
 def text_kernels(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     """Those of ``cuda/mems_text.cu`` themselves."""
-    return emulated_library(tmp_path_factory.mktemp("kernels"), "mems_text", {})
+    return emulated_library(tmp_path_factory, "mems_text", {})
 
 
 @pytest.fixture

@@ -84,8 +84,8 @@ def test_words_of_every_width(scheme: str, inside: tuple[int, int]) -> None:
 def test_long_pairs(inside: tuple[int, int]) -> None:
     """A pair that fills a vector's lanes by itself: the plain program's score, and the path that a pair a lane gets."""
     rng = random.Random(6)
-    text = "".join(rng.choices("ACGT", k=1500))
-    query, target = text[300:900] + "".join(rng.choices("ACGT", k=60)), "G" * 30 + mutate(rng, text, 0.05)
+    text = "".join(rng.choices("ACGT", k=800))
+    query, target = text[200:600] + "".join(rng.choices("ACGT", k=60)), "G" * 30 + mutate(rng, text, 0.05)
     scoring, as_matrix = match_mismatch(2, -4), match_mismatch(2, -4)
     object.__setattr__(as_matrix, "name", "a matrix")
     for ends in ([(2, 1)] * 4, [inside, (0, 0), (3, 2), inside]):

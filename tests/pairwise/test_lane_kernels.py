@@ -31,12 +31,10 @@ ENDS = ("local", "global", "semi-global")
 
 @pytest.fixture(scope="module")
 def libraries(tmp_path_factory: pytest.TempPathFactory) -> list[ctypes.CDLL]:
-    folder = tmp_path_factory.mktemp("kernels")
     made = []
     for ends in range(len(ENDS)):
-        (folder / str(ends)).mkdir()
         defines = {"LANES": SHAPE.lanes, "ROWS": SHAPE.rows, "OPEN": 12, "EXTEND": 1, "ENDS": ends}
-        made.append(emulated_library(folder / str(ends), "pairwise_lanes", defines))
+        made.append(emulated_library(tmp_path_factory, "pairwise_lanes", defines))
     return made
 
 

@@ -39,9 +39,7 @@ NAMES = {"global": "lazy", "semi-global": "borders", "local": "anywhere", "borde
 def libraries(tmp_path_factory: pytest.TempPathFactory) -> dict[int, ctypes.CDLL]:
     """By OPENING: of linear gaps, of one that costs 9 to open, and of any."""
     return {
-        opening: emulated_library(
-            tmp_path_factory.mktemp("kernels"), "pairwise_lazy", {"OPENING": opening, "AFFINE": int(opening != 0)}
-        )
+        opening: emulated_library(tmp_path_factory, "pairwise_lazy", {"OPENING": opening, "AFFINE": int(opening != 0)})
         for opening in (0, 9, -1)
     }
 

@@ -35,12 +35,10 @@ PART_SYMBOLS = 1024
 
 @pytest.fixture(scope="module")
 def libraries(tmp_path_factory: pytest.TempPathFactory) -> dict[bool, ctypes.CDLL]:
-    folder = tmp_path_factory.mktemp("kernels")
-    made = {}
-    for affine in (False, True):
-        (folder / str(affine)).mkdir()
-        made[affine] = emulated_library(folder / str(affine), "pairwise_strips", {"AFFINE": int(affine)})
-    return made
+    return {
+        affine: emulated_library(tmp_path_factory, "pairwise_strips", {"AFFINE": int(affine)})
+        for affine in (False, True)
+    }
 
 
 class GatherRuns:

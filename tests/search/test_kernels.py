@@ -20,7 +20,7 @@ KERNELS = ("search_words", "search_narrow", "search_wide")
 
 @pytest.fixture(scope="module")
 def emulated(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Emulated]:
-    library = emulated_library(tmp_path_factory.mktemp("kernels"), "search", {})
+    library = emulated_library(tmp_path_factory, "search", {})
     return {name: Emulated(library, name, blocks=1 << 20) for name in KERNELS}
 
 

@@ -294,6 +294,7 @@ def test_tasks_are_cut_by_time_and_text(backend: ClusterBackend, monkeypatch: py
     assert len([text for _, text in tasks if text > 100_000]) <= 50
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [("--id", "0.6"), ("--max-gaps", 1, "--batch-size", "1K")])
 def test_tiles_of_a_run_that_broke_off(
     options: tuple[object, ...], cluster: Cluster, inputs: dict[str, Path], cli: Cli, tmp_path: Path, monkeypatch: Any

@@ -30,6 +30,7 @@ pytestmark = KILLED
 Cli = Callable[..., tuple[int, bytes, str]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [1, 2])
 def test_killed_workers_work_is_done_again(count: int, cluster: Cluster, backend: ClusterBackend) -> None:
     results = []
@@ -122,6 +123,7 @@ def test_a_failing_command_leaves_nothing_half_written(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_task_that_kills_its_workers_ends_the_run(cluster: Cluster, backend: ClusterBackend) -> None:
     def murder(item: int) -> int:
         if item == 2:

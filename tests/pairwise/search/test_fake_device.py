@@ -28,15 +28,15 @@ from tests.helpers.sequences import mutate
 AMINO_ACIDS = "ARNDCQEGHILKMFPSTWYV"
 #: scores from here on stand for those that half a word does not hold
 BEYOND = 300
+SYMBOLS = load_matrix("BLOSUM62").symbols
 
 
 def _sequence(sequences: np.void, number: int) -> str:
     """Of a DeviceSequences struct."""
-    symbols = load_matrix("BLOSUM62").symbols
     offsets = (ctypes.c_int64 * (number + 2)).from_address(int(sequences["offsets"]))
     length = offsets[number + 1] - offsets[number]
     codes = (ctypes.c_uint8 * length).from_address(int(sequences["codes"]) + offsets[number])
-    return "".join(symbols[code] for code in codes)
+    return "".join(SYMBOLS[code] for code in codes)
 
 
 class Lanes:
