@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import itertools
 import os
+import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -27,6 +28,8 @@ from gpualign.streaming.ordered import run_ordered
 _NO_NAMES = {"*": "no contig", "=": "the mate's contig"}
 #: the SAM specification's limit on LN
 _LONGEST_CONTIG = 2**31 - 1
+_FORMATS = {"genbank": "GenBank", "embl": "EMBL"}
+_UNREADABLE = "a record is malformed (give FASTA)"
 
 
 def read_reference(path: str, shown: Callable[[int], object] = lambda bases: None) -> Reference:
@@ -107,6 +110,8 @@ def _flat_file_records(file: InputFile, head: bytes, kind: str) -> Iterator[tupl
     whole = b"".join(rest).decode("utf-8", "replace")
     if not whole.rstrip().endswith("\n//"):
         raise InputError("is cut short: its last record does not end in a line //", file.path)
+    from Bio import BiopythonParserWarning
+
     try:
         for record in _parsed_by_biopython(whole, kind):
             text = str(record.seq).upper().replace("U", "T")
@@ -115,8 +120,12 @@ def _flat_file_records(file: InputFile, head: bytes, kind: str) -> Iterator[tupl
             yield str(record.id), np.frombuffer(text.encode(), np.uint8)
     except InputError:
         raise
+    except BiopythonParserWarning as error:
+        found = re.findall(r"\d+", str(error))
+        what = f"a record says that it has {found[0]} bases, and has {found[1]}" if len(found) == 2 else _UNREADABLE
+        raise InputError(f"cannot be read as {_FORMATS[kind]}: {what}", file.path) from error
     except Exception as error:  # Biopython raises many kinds
-        raise InputError(f"cannot be read as {kind}: {error}", file.path) from error
+        raise InputError(f"cannot be read as {_FORMATS[kind]}: {_UNREADABLE}", file.path) from error
 
 
 def _parsed_by_biopython(text: str, kind: str) -> list[Any]:
