@@ -51,9 +51,14 @@ def reference_error(said: str, path: str | None, fasta: str | None) -> CramRefer
     if fasta is not None and os.path.abspath(fasta) in unusable:
         return CramReferenceError("cannot be the reference of CRAM (give FASTA, not compressed or by bgzip)", fasta)
     if contig := _contig(_OTHER, said):
-        other = "the reference that the header names" if fasta is None else f"the reference {fasta}"
-        whose = "that of the header (M5)" if path is None else "the one that it was made with"
-        return CramReferenceError(f"{other} is not {whose}: contig '{contig}' has other bases", path)
+        other = fasta or "that the header names"
+        if path is None:
+            return CramReferenceError(
+                f"the reference {other} is not that of the header (M5): contig '{contig}' has other bases"
+            )
+        return CramReferenceError(
+            f"the reference {other} is not the one that it was made with: contig '{contig}' has other bases", path
+        )
     if contig := _contig(_ABSENT, said):
         if fasta is not None:
             return CramReferenceError(

@@ -14,7 +14,7 @@ import functools
 import gzip
 import io
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any, BinaryIO, cast
 
 from isal import isal_zlib
 
@@ -66,7 +66,7 @@ class _GzipText(io.RawIOBase):
 
     def __init__(self, stream: Any) -> None:
         self._padded = _Padded(stream)
-        self._reader = isal_zlib._GzipReader(self._padded, tuning.GZIP_READ_SIZE)
+        self._reader = isal_zlib._GzipReader(cast("BinaryIO", self._padded), tuning.GZIP_READ_SIZE)
 
     def readable(self) -> bool:
         return True

@@ -29,6 +29,8 @@ _NO_NAMES = {"*": "no contig", "=": "the mate's contig"}
 #: the SAM specification's limit on LN
 _LONGEST_CONTIG = 2**31 - 1
 _FORMATS = {"genbank": "GenBank", "embl": "EMBL"}
+#: Biopython's warning
+_OTHER_LENGTH = re.compile(r"Expected sequence length (\d+), found (\d+)")
 _UNREADABLE = "a record is malformed (give FASTA)"
 
 
@@ -110,8 +112,6 @@ def _flat_file_records(file: InputFile, head: bytes, kind: str) -> Iterator[tupl
     whole = b"".join(rest).decode("utf-8", "replace")
     if not whole.rstrip().endswith("\n//"):
         raise InputError("is cut short: its last record does not end in a line //", file.path)
-    from Bio import BiopythonParserWarning
-
     try:
         for record in _parsed_by_biopython(whole, kind):
             text = str(record.seq).upper().replace("U", "T")
@@ -120,12 +120,10 @@ def _flat_file_records(file: InputFile, head: bytes, kind: str) -> Iterator[tupl
             yield str(record.id), np.frombuffer(text.encode(), np.uint8)
     except InputError:
         raise
-    except BiopythonParserWarning as error:
-        found = re.findall(r"\d+", str(error))
-        what = f"a record says that it has {found[0]} bases, and has {found[1]}" if len(found) == 2 else _UNREADABLE
-        raise InputError(f"cannot be read as {_FORMATS[kind]}: {what}", file.path) from error
     except Exception as error:  # Biopython raises many kinds
-        raise InputError(f"cannot be read as {_FORMATS[kind]}: {_UNREADABLE}", file.path) from error
+        found = _OTHER_LENGTH.search(str(error))
+        what = f"a record says that it has {found[1]} bases, and has {found[2]}" if found else _UNREADABLE
+        raise InputError(f"cannot be read as {_FORMATS[kind]}: {what}", file.path) from error
 
 
 def _parsed_by_biopython(text: str, kind: str) -> list[Any]:

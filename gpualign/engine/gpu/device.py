@@ -190,7 +190,7 @@ class Device:
     def _usable(self) -> int:
         """Bytes of the free memory that may be taken."""
         free, _ = self.driver.mem_get_info()
-        return max(int(free * FREE_SHARE), free - 8 * HEADROOM_BYTES)
+        return max(int(free * FREE_SHARE), int(free) - 8 * HEADROOM_BYTES)
 
     def module(self, source: str, defines: Mapping[str, str] | None = None) -> Any:
         """The loaded module of ``cuda/<source>.cu``.

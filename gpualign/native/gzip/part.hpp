@@ -347,7 +347,8 @@ private:
     std::unique_ptr<uint16_t[]> symbols_;
     BlockCodes codes_;
     State state_ = State::header;
-    bool last_ = false, full_ = false, at_end_ = false, ended_early_ = false, other_follows_ = false, members_ended_ = false;
+    bool last_ = false, full_ = false, at_end_ = false, ended_early_ = false, other_follows_ = false,
+         members_ended_ = false;
     uint32_t stored_ = 0;  // bytes of the stored block that are left
     uint64_t begin_ = 0, end_ = 0;
     std::vector<MemberEnd> members_;
