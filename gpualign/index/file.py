@@ -37,6 +37,12 @@ from gpualign.streaming.ordered import run_ordered
 MAGIC = b"gpualign"
 #: of the format; an index of bisulfite reads has another one, as programs that know no such seeds must refuse it
 VERSION, METH_VERSION = 3, 4
+
+
+class _Damaged(ValueError):
+    """What is wrong with a file, in our words; Python has its own for a header with other keys or types."""
+
+
 _PREFIX = struct.Struct("<8sIII")
 _ALIGNMENT = 64
 #: bytes that have a checksum of their own: what a thread reads at a time, so that it is summed while it is in the cache
@@ -147,8 +153,11 @@ def load_index(path: str, threads: int = 1, shared: bool = False) -> MinimizerIn
             return _checked_index(header, _read_arrays(file, start, header, threads, mapped), path, threads, mapped)
     except OSError as error:
         raise InputError(f"cannot be read as an index: {error.strerror}", path) from error
-    except (KeyError, TypeError, ValueError, OverflowError, UsageError) as error:
+    except (_Damaged, UsageError) as error:
         raise InputError(f"the index is damaged: {error} (build it again with gpualign index)", path) from error
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        what = "its header is not that of an index (build it again with gpualign index)"
+        raise InputError(f"the index is damaged: {what}", path) from error
 
 
 def _checked_index(
@@ -160,17 +169,17 @@ def _checked_index(
         arrays |= {name: array.copy() for name, array in arrays.items() if name not in _MAPPED}
     names, k, w, bits = header["names"], header["k"], header["w"], header["bucket_bits"]
     if not (isinstance(names, list) and all(isinstance(name, str) and _NAME.fullmatch(name) for name in names)):
-        raise ValueError("contig names")
+        raise _Damaged("contig names")
     if not all(isinstance(value, int) for value in (k, w, bits)):
-        raise ValueError("parameters")
+        raise _Damaged("parameters")
     reference = Reference(names, *(arrays[name] for name in list(_ARRAYS)[:5]))
     if len(names) != len(reference.contig_offsets) - 1 or len(set(names)) != len(names):
-        raise ValueError("contig names")
+        raise _Damaged("contig names")
     if not set(reference.run_bases.tolist()) <= _AMBIGUITY_CODES:
-        raise ValueError("a character that is not a nucleotide code")
+        raise _Damaged("a character that is not a nucleotide code")
     problem = _native.check_index(reference.native, arrays["offsets"], arrays["entries"], k, bits, threads)
     if problem:
-        raise ValueError(problem)
+        raise _Damaged(problem)
     params = IndexParams(k, w, header.get("meth") is True)
     location = os.path.abspath(path)
     return MinimizerIndex(reference, params, arrays["offsets"], arrays["entries"], bits, path=location, shared=mapped)
@@ -208,14 +217,14 @@ def _read_arrays(
     """All that is after the header.
 
     Raises:
-        ValueError: it is not what was written.
+        _Damaged: it is not what was written.
     """
     size, sums = header["bytes"], header["checksums"]
     stored = os.fstat(file.fileno()).st_size - start
     if size != stored:
-        raise ValueError(f"{stored:,} bytes after the header instead of {size:,}")
+        raise _Damaged(f"{stored:,} bytes after the header instead of {size:,}")
     if len(sums) != -(-size // _PIECE):
-        raise ValueError("number of checksums")
+        raise _Damaged("number of checksums")
     if mapped is not None:
         data = mapped.data[start:]
         read = partial(_checksum, data)
@@ -226,7 +235,7 @@ def _read_arrays(
     found = list(run_ordered(range(0, size, _PIECE), read, min(threads, _MAX_READERS)))
     if found != sums:
         wrong = next(i for i, pair in enumerate(zip(found, sums, strict=True)) if pair[0] != pair[1])
-        raise ValueError(f"checksum of the bytes from {start + wrong * _PIECE:,} on")
+        raise _Damaged(f"checksum of the bytes from {start + wrong * _PIECE:,} on")
     return data
 
 
@@ -238,7 +247,7 @@ def _read_piece(descriptor: int, start: int, data: NDArray[np.uint8], at: int) -
     """Fill a piece of ``data``; returns its checksum."""
     piece = data[at : at + _PIECE].data
     if read_at(descriptor, piece, start + at) < len(piece):
-        raise ValueError("it became shorter while it was read")
+        raise _Damaged("it became shorter while it was read")
     return int(isal_zlib.crc32(piece))
 
 
@@ -268,5 +277,5 @@ def _array(data: NDArray[np.uint8], location: list[int], kind: str) -> NDArray[A
     at, count = location
     size = np.dtype(kind).itemsize
     if at < 0 or count < 0 or at % _ALIGNMENT or at + count * size > len(data):
-        raise ValueError("an array lies outside the file")
+        raise _Damaged("an array lies outside the file")
     return data[at : at + count * size].view(kind)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import zlib
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -23,7 +22,7 @@ from gpualign import _native
 from gpualign.io import tuning
 from gpualign.io.deflate_packages import isal, zlib_ng
 from gpualign.io.ordered_writer import PartWriter, part_writer
-from gpualign.io.streams import Pieces, PrefixedStream, read_at
+from gpualign.io.streams import GZIP_MAGIC, Damaged, OtherBytes, Pieces, PrefixedStream, may_be_member, read_at
 from gpualign.streaming.ordered import run_ordered
 from gpualign.streaming.pinned import Allocate
 from gpualign.streaming.timeline import STEPS
@@ -114,7 +113,7 @@ class BgzfReader(io.RawIOBase):
     Attributes:
         codec: inflates groups of blocks from now on, if it can.
 
-    Reading raises EOFError if the file is truncated, and zlib.error if it is damaged.
+    Reading raises EOFError if the file is truncated, and :class:`Damaged`.
     """
 
     def __init__(self, stream: IO[bytes], threads: int, open_rest: Callable[[Any], IO[bytes]]) -> None:
@@ -184,6 +183,7 @@ def block_groups(
 
     Raises:
         EOFError: a block is cut short.
+        OtherBytes: fewer bytes than a block has follow the last one.
     """
     rest: NDArray[np.uint8] = np.zeros(0, np.uint8)
     while len(data := _read_on(stream, rest, group_bytes())) > len(rest):
@@ -194,6 +194,8 @@ def block_groups(
         if other:
             return rest
     if rest.any():
+        if not may_be_member(rest[np.flatnonzero(rest)[0] :], [GZIP_MAGIC]):
+            raise OtherBytes("other bytes follow it")
         raise EOFError("a block is cut short")
     return None
 
@@ -220,7 +222,7 @@ def _inflated(group: NDArray[np.uint8] | bytes, headroom: int = 0) -> NDArray[np
     try:
         return isal().inflate(np.frombuffer(group, np.uint8), headroom)
     except ValueError as error:
-        raise zlib.error(str(error)) from None
+        raise Damaged(str(error)) from None
 
 
 def inflated_in(allocate: Allocate, blocks: NDArray[np.uint8]) -> NDArray[np.uint8] | None:
@@ -250,7 +252,7 @@ def content_of(blocks: bytes) -> NDArray[np.uint8]:
     """The content of whole blocks.
 
     Raises:
-        zlib.error: they are damaged.
+        Damaged: they are.
     """
     return _inflated(blocks)
 
@@ -263,13 +265,13 @@ def unpacked(places: Sequence[tuple[int, int, int]], codec: BgzfCodec = CPU_CODE
 
     Raises:
         OSError: they cannot be read.
-        zlib.error: they are damaged.
+        Damaged: they are.
     """
     blocks, at = np.empty(sum(size for _, _, size in places), np.uint8), 0
     with STEPS.at("read"):
         for descriptor, offset, size in places:
             if read_at(descriptor, blocks[at : at + size].data, offset) < size:
-                raise zlib.error("a file is cut short")
+                raise Damaged("a file is cut short")
             at += size
     content = codec.inflate(blocks) if len(blocks) else None
     return _inflated(blocks) if content is None else content

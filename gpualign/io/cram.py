@@ -14,6 +14,7 @@ from typing import IO
 from gpualign.ending import undone_at_the_end
 from gpualign.errors import GpualignError
 from gpualign.io.contigs import Contigs
+from gpualign.io.cram_errors import SamtoolsFailed, reference_error
 from gpualign.io.output_file import Sink, open_output
 from gpualign.io.paths import folder_next_to
 from gpualign.sequences.reference import Reference
@@ -66,6 +67,7 @@ def cram_writer(
             one, base by base from the first record to the last: seconds for a few reads of a chromosome.
 
     Raises:
+        InputError: the reference is not that of the header, or cannot be read.
         GpualignError: samtools failed, the reference cannot be copied, or samtools' index cannot be read.
     """
     from gpualign.io.samtools import run_samtools
@@ -87,8 +89,12 @@ def cram_writer(
         output: tuple[str, ...] = ("-o", "-") if index is None else ("--write-index", "-o", f"-##idx##{_INDEX}")
         if level is not None:
             output = ("--output-fmt-option", f"level={level}", *output)
-        with run_samtools((*_ARGUMENTS, *named, *output, "-"), drain, folder, environment) as samtools:
-            yield samtools
+        try:
+            with run_samtools((*_ARGUMENTS, *named, *output, "-"), drain, folder, environment) as samtools:
+                yield samtools
+        except SamtoolsFailed as failed:
+            problem = reference_error(failed.said, None, None if isinstance(contigs, Reference) else contigs.fasta)
+            raise problem or failed.explained("CRAM cannot be written") from failed
         if index is not None:
             try:
                 index.content = Path(folder, _INDEX).read_bytes()

@@ -8,16 +8,19 @@ import subprocess
 import tempfile
 import threading
 
-from gpualign.errors import InputError
+from gpualign.errors import InputError, shown_input
 from gpualign.io import tuning
+from gpualign.io.cram_errors import reference_error
 from gpualign.io.files import InputFile
-from gpualign.io.samtools import reason, words
+from gpualign.io.samtools import failure, words
 
 #: uncompressed, no @PG line of its own
 _ARGUMENTS = ("view", "-u", "--no-PG", "-o", "-")
 #: CRAM leaves out MD and NM where they are what the reference says
 _NO_TAGS_OF_REFERENCE = ("--input-fmt-option", "decode_md=0")
 _PUMPED = 1 << 20
+#: samtools has run, and says that it cannot open or read the file
+_OF_SAMTOOLS = "samtools view: "
 #: text in CRAM's end-of-file container, and the longest form of that container
 _CRAM_END, _LONGEST_END = b"EOF", 38
 
@@ -33,7 +36,7 @@ class CramInput:
     """
 
     def __init__(self, file: InputFile, reference_path: str | None, threads: int, all_tags: bool = False) -> None:
-        self.path, self._file = file.path, file
+        self.path, self._file, self._fasta = file.path, file, reference_path
         reference = () if reference_path is None else ("-T", reference_path)
         tags = () if all_tags else _NO_TAGS_OF_REFERENCE
         arguments = (*_ARGUMENTS, *tags, *reference, "-@", str(threads - 1))
@@ -63,11 +66,17 @@ class CramInput:
         """Fill ``view``; returns how many bytes, fewer only at the end.
 
         Raises:
-            InputError: samtools cannot read the file.
+            InputError: samtools cannot read the file, or its reference.
+            GpualignError: samtools does not run.
         """
         count = self._decoded.readinto(view)
         if count < len(view) and (status := self._process.wait()):
-            raise InputError(reason(self._messages, status), self.path)
+            failed = failure(self._messages, status)
+            if (problem := reference_error(failed.said, self.path, self._fasta)) is not None:
+                raise problem from failed
+            if status < 0 or _OF_SAMTOOLS not in failed.said:
+                raise failed.explained(f"{shown_input(self.path)} cannot be decoded") from failed
+            raise InputError("CRAM that cannot be decoded", self.path) from failed
         return count
 
     def marked_end(self) -> bool:

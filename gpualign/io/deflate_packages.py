@@ -11,18 +11,26 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import gzip
 import io
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 from isal import isal_zlib
 
 from gpualign import _native
 from gpualign.errors import GpualignError
 from gpualign.io import tuning
+from gpualign.io.streams import GZIP_MAGIC, Damaged, OtherBytes
 
 _OF_ISAL = ("isal_deflate_init", "isal_deflate", "isal_inflate_init", "isal_inflate", "crc32_gzip_refl")
 _OF_ZLIB_NG = ("zng_deflateInit2", "zng_deflateReset", "zng_deflateTune", "zng_deflate", "zng_deflateEnd")
+
+#: longer than a header, but for its texts, or a trailer; it goes on after a header's first byte
+_PADDING = GZIP_MAGIC[1:] + b"\xff" * 15
+#: what isal says of bytes where a member should begin
+_NO_HEADER = "Not a gzipped file"
+_ISAL_ERROR = cast("type[Exception]", isal_zlib.IsalError)
 
 
 @functools.cache
@@ -49,8 +57,55 @@ def zlib_ng() -> Any:
 
 def open_gzip(stream: Any) -> Any:
     """The text of gzip members, through IGzipFile's inner reader: IGzipFile's own ``readinto`` copies and holds the GIL
-    before Python 3.12."""
-    return io.BufferedReader(isal_zlib._GzipReader(stream, tuning.GZIP_READ_SIZE))
+    before Python 3.12. Reading raises EOFError if the stream is truncated, :class:`Damaged`, or isal's exceptions."""
+    return io.BufferedReader(_GzipText(stream))
+
+
+class _GzipText(io.RawIOBase):
+    """The inner reader's text, and its errors in our words."""
+
+    def __init__(self, stream: Any) -> None:
+        self._padded = _Padded(stream)
+        self._reader = isal_zlib._GzipReader(cast("BinaryIO", self._padded), tuning.GZIP_READ_SIZE)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        try:
+            return int(self._reader.readinto(buffer))
+        except (gzip.BadGzipFile, OverflowError, _ISAL_ERROR) as error:
+            if str(error).startswith(_NO_HEADER):
+                raise OtherBytes("other bytes follow it") from error
+            if self._padded.ended:
+                raise EOFError("a member is cut short") from error
+            wrong = "an invalid block" if isinstance(error, _ISAL_ERROR) else "a header or a checksum is wrong"
+            raise Damaged(wrong) from error
+
+
+class _Padded(io.RawIOBase):
+    """A stream for the inner reader. It calls a few bytes after a member, too few for a header, a truncated file. Where
+    it asks for more than there is and holds some, which by its buffer's size it does in headers and trailers alone, it
+    gets bytes that belong into neither: its error says then which of the two it is.
+
+    Attributes:
+        ended: it has got them.
+    """
+
+    def __init__(self, stream: Any) -> None:
+        self._stream, self.ended = stream, False
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, view: Any) -> int:
+        count = int(self._stream.readinto(view))
+        if count or self.ended or len(view) in (0, tuning.GZIP_READ_SIZE):
+            return count
+        self.ended = True
+        count = min(len(view), len(_PADDING))
+        view[:count] = _PADDING[:count]
+        return count
 
 
 def _exported_functions(module: str, names: Sequence[str], package: str, library: str) -> list[int]:

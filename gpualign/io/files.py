@@ -15,7 +15,6 @@ from functools import partial
 from typing import Any, BinaryIO, TypeVar, cast
 
 import numpy as np
-from isal import isal_zlib
 from numpy.typing import NDArray
 
 from gpualign.errors import InputError
@@ -23,18 +22,27 @@ from gpualign.io import tuning
 from gpualign.io.bgzf import BAM_MAGIC, BGZF_END, BgzfCodec, BgzfReader, Inflated, is_bgzf
 from gpualign.io.deflate_packages import open_gzip
 from gpualign.io.gzip_parts import inflated_parts
-from gpualign.io.streams import MemberReader, PrefetchedPipe, PrefixedStream, fill, is_zstd, read_at
+from gpualign.io.streams import (
+    BZIP2_MAGIC,
+    GZIP_MAGIC,
+    XZ_MAGIC,
+    ZSTD_MAGICS,
+    Damaged,
+    MemberReader,
+    OtherBytes,
+    PrefetchedPipe,
+    PrefixedStream,
+    fill,
+    read_at,
+)
 from gpualign.streaming.prefetch import Prefetch
 from gpualign.streaming.timeline import STEPS
 
 Argument = TypeVar("Argument")
 Value = TypeVar("Value")
 
-_GZIP_MAGIC = b"\x1f\x8b"
-_BZIP2_MAGIC = b"BZh"
-_XZ_MAGIC = b"\xfd7zXZ\x00"
 #: what a decompressor raises on damaged input
-_DAMAGE = (EOFError, zlib.error, lzma.LZMAError, cast("type[Exception]", isal_zlib.IsalError))
+_DAMAGE = (EOFError, zlib.error, lzma.LZMAError)
 #: the message for a zstd window that zstd itself refuses without an option
 _LARGE_WINDOW = "needs more than 128M to be decompressed (pipe it: zstd -dc --long=31 FILE | gpualign … -)"
 _HEAD_SIZE = 1 << 16
@@ -153,11 +161,11 @@ class InputFile:
         self.magic = head[:16]
         self._stream: BinaryIO = cast(BinaryIO, self._raw)
         self._damage: tuple[type[Exception], ...] = _DAMAGE
-        packed = head.startswith((_GZIP_MAGIC, _BZIP2_MAGIC, _XZ_MAGIC)) or is_zstd(head)
+        packed = head.startswith((GZIP_MAGIC, BZIP2_MAGIC, XZ_MAGIC, *ZSTD_MAGICS))
         self.plain = self.regular and not packed
         self.bgzf = self.in_pieces = self.one_stream = False
         self.size = status.st_size if status is not None and self.plain else 0
-        if head.startswith(_GZIP_MAGIC):
+        if head.startswith(GZIP_MAGIC):
             self.bgzf = is_bgzf(head)
             self.in_pieces = self.bgzf and threads > 1
             self.one_stream = (
@@ -173,14 +181,14 @@ class InputFile:
         self.has_lines = not self.magic.startswith(BAM_MAGIC)
 
     def _unpacked(self, head: bytes) -> Any:
-        if head.startswith(_BZIP2_MAGIC):
-            return MemberReader(self._raw, bz2.BZ2Decompressor)
-        if head.startswith(_XZ_MAGIC):
-            return MemberReader(self._raw, partial(lzma.LZMADecompressor, lzma.FORMAT_XZ))
+        if head.startswith(BZIP2_MAGIC):
+            return MemberReader(self._raw, [BZIP2_MAGIC], bz2.BZ2Decompressor)
+        if head.startswith(XZ_MAGIC):
+            return MemberReader(self._raw, [XZ_MAGIC], partial(lzma.LZMADecompressor, lzma.FORMAT_XZ))
         import zstandard  # few inputs need it
 
         self._damage = (*_DAMAGE, zstandard.ZstdError)
-        return MemberReader(self._raw, zstandard.ZstdDecompressor().decompressobj)
+        return MemberReader(self._raw, ZSTD_MAGICS, zstandard.ZstdDecompressor().decompressobj)
 
     def read_ahead(self, size: int) -> None:
         """Allow about ``size`` bytes of a pipe opened by :func:`open_together` to be read ahead."""
@@ -253,14 +261,10 @@ class InputFile:
         """Turn errors of reading into an :class:`InputError` that names the file."""
         try:
             yield
-        except EOFError as error:
-            raise InputError("compressed file ended early (copy or download it again)", self.path) from error
         except self._damage as error:
-            what = _LARGE_WINDOW if "too much memory" in str(error) else f"compressed data is damaged: {error}"
-            raise InputError(what, self.path) from error
+            raise InputError(damage(error), self.path) from error
         except OSError as error:
-            # isal's and gzip's BadGzipFile (wrong CRC or length, garbage after a member) are OSErrors
-            what = os_reason(error) if error.errno else f"compressed data is damaged: {error}"
+            what = os_reason(error) if error.errno else damage(error)  # bz2's of damage is an OSError
             raise InputError(what, self.path) from error
 
     def close(self) -> None:
@@ -285,6 +289,19 @@ def read_fully(stream: Any, size: int) -> bytes:
         parts.append(part)
         missing -= len(part)
     return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def damage(error: Exception) -> str:
+    """What a decompressor's exception means, but not in its words, which are a library's."""
+    if isinstance(error, EOFError):
+        return "compressed file ended early (copy or download it again)"
+    if isinstance(error, OtherBytes):
+        return "other bytes follow the compressed data (cut them off, or decompress it and compress it again)"
+    if isinstance(error, Damaged):
+        return f"compressed data is damaged: {error} (copy or download it again)"
+    if "too much memory" in str(error):
+        return _LARGE_WINDOW
+    return "compressed data is damaged (copy or download it again)"
 
 
 def os_reason(error: OSError) -> str:

@@ -4,7 +4,6 @@ resolves the references into the window once that is known (``gpualign/native/gz
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Generator
 from contextlib import closing
 from typing import Any
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.io import tuning
+from gpualign.io.streams import Damaged, OtherBytes
 from gpualign.streaming.ordered import run_ordered
 from gpualign.streaming.timeline import STEPS
 
@@ -33,7 +33,7 @@ def inflated_parts(
 
     Raises:
         EOFError: the file is truncated. Errors are raised after the text before them.
-        zlib.error: it is damaged.
+        Damaged: it is.
         OSError: it cannot be read.
     """
     with (
@@ -95,13 +95,13 @@ def _checked(texts: Generator[tuple[Any, NDArray[np.uint8]], None, None]) -> Gen
         for end, expected_crc, expected_size in part.members:
             crc, length = isal_zlib.crc32(text[begin:end], crc), length + end - begin
             if crc != expected_crc:
-                raise zlib.error("CRC check failed")
+                raise Damaged("a checksum is wrong")
             if length % 2**32 != expected_size:
-                raise zlib.error("wrong length")
+                raise Damaged("a member has another length than it says")
             crc, length, begin = 0, 0, end
         crc, length = isal_zlib.crc32(text[begin:], crc), length + len(text) - begin
         yield text
         if part.ended_early:
             raise EOFError(part.error)
         if part.error:
-            raise zlib.error(part.error)
+            raise (OtherBytes if part.other_follows else Damaged)(part.error)

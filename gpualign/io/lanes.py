@@ -56,7 +56,7 @@ class Lanes:
         reference_path, keep_read_groups, comments: see :class:`ReadSource`.
 
     Attributes:
-        header: the joint header of SAM, BAM or CRAM files as pysam's dictionary, or None.
+        header: the joint header of SAM, BAM or CRAM files (:attr:`ReadSource.header`), or None.
         paired: there are pairs.
         remote: as given.
 

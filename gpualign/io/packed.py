@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -14,7 +13,8 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.errors import InputError
 from gpualign.io.bgzf import block_groups, content_of
-from gpualign.io.files import InputFile
+from gpualign.io.files import InputFile, damage
+from gpualign.io.streams import Damaged
 from gpualign.io.text import Streamed, Text, lines_before
 from gpualign.sequences.offsets import offsets_of
 from gpualign.streaming.timeline import STEPS
@@ -62,8 +62,8 @@ class PackedText(Text):
             return (self.content,)
         try:
             content = content_of(bytes(self.blocks))
-        except zlib.error as error:
-            raise InputError(f"compressed data is damaged: {error}", path) from error
+        except Damaged as error:
+            raise InputError(damage(error), path) from error
         return (content[self.begin : self.begin + self.size],)
 
     def inflated(self, path: str) -> PackedText:
@@ -111,7 +111,7 @@ class Packed:
                 try:
                     held += int(_native.bgzf_block_sizes(group)[1].sum())
                 except ValueError as error:
-                    raise InputError(f"compressed data is damaged: {error}", self.path) from None
+                    raise InputError(damage(Damaged(str(error))), self.path) from None
             else:
                 self.at_end = True
         if len(groups) > 1:

@@ -23,6 +23,7 @@ from gpualign.io.chunks import read_chunks
 from gpualign.io.fastq_text import FastqText
 from gpualign.io.fastx import Chunk, LongRecord, SequenceAlphabet
 from gpualign.io.files import InputFile
+from gpualign.io.header_text import checked_lines, in_utf8
 from gpualign.io.mate_names import pair_neighbours
 from gpualign.io.packed import Packed
 from gpualign.io.record_input import RECORD_MAGICS, RecordChunk, RecordInput
@@ -39,6 +40,9 @@ _BYTES_PER_BASE = 2
 _MAX_BYTES = 1 << 30
 #: SAM's flag
 _PAIRED = 0x1
+
+#: "RG" and "PG" -> the fields of each such line of a header
+HeaderLines = dict[str, list[dict[str, str]]]
 
 
 class ReadSource:
@@ -59,7 +63,7 @@ class ReadSource:
             they pay only if the run waits for the text. May be set until the first chunk is asked for, as the next two.
         allocate: allocates memory for text that is neither stored nor in blocks.
         alphabet: of FASTA and FASTQ sequences.
-        header: the header of a SAM, BAM or CRAM input as pysam's dictionary, or None.
+        header: the @RG and @PG lines of a SAM, BAM or CRAM input, or None.
         paired: a SAM, BAM or CRAM input says that its first read is one of a pair.
 
     Raises:
@@ -82,7 +86,7 @@ class ReadSource:
         self.inflaters = 1
         self.allocate: Allocate = no_pinned
         self.alphabet: SequenceAlphabet = "nucleotide"
-        self.header: dict[str, Any] | None = None
+        self.header: HeaderLines | None = None
         self.paired = False
         self._alignments: RecordInput | None = None
         self._dropped = dropped_tags(keep_read_groups)
@@ -92,7 +96,12 @@ class ReadSource:
         if self.file.magic.startswith(RECORD_MAGICS):
             records = RecordInput(self.file, reference_path, threads, all_tags=False)
             self._alignments = self._opened.enter_context(records)
-            self.header, self.paired = _parsed_header(records), bool(records.first_flag & _PAIRED)
+            self.paired = bool(records.first_flag & _PAIRED)
+            try:
+                self.header = {kind: checked_lines(records.header, f"@{kind}", ("ID",), path) for kind in ("RG", "PG")}
+            except InputError:
+                self.close()
+                raise
 
     def chunks(self, batch_bases: int) -> Iterator[Chunk]:
         """The chunks of a FASTA or FASTQ file."""
@@ -133,20 +142,7 @@ class ReadSource:
         self.close()
 
 
-def _parsed_header(records: RecordInput) -> dict[str, Any]:
-    import pysam  # slow to import
-
-    try:
-        header: dict[str, Any] = pysam.AlignmentHeader.from_text("\n".join([*records.header, ""])).to_dict()
-        if any("ID" not in line for kind in ("RG", "PG") for line in header.get(kind, ())):
-            raise ValueError("an @RG or @PG line has no ID")
-    except (ValueError, AssertionError) as error:
-        records.close()
-        raise InputError(f"cannot be read as SAM, BAM or CRAM: {error}", records.path) from error
-    return header
-
-
-def joined_header(sources: Sequence[ReadSource], keep_read_groups: bool = True) -> dict[str, Any] | None:
+def joined_header(sources: Sequence[ReadSource], keep_read_groups: bool = True) -> HeaderLines | None:
     """The joint header of several files: the first one's, with the read groups and programs that it lacks; None for
     FASTA and FASTQ.
 
@@ -166,7 +162,9 @@ def joined_header(sources: Sequence[ReadSource], keep_read_groups: bool = True) 
         groups = {group["ID"]: group for group in header.get("RG", [])}
         for group in source.header.get("RG", []) if keep_read_groups else []:
             if groups.setdefault(group["ID"], group) != group:
-                raise InputError(f"its read group '{group['ID']}' differs from the one before (give -R)", source.path)
+                raise InputError(
+                    f"its read group '{in_utf8(group['ID'])}' differs from the one before (give -R)", source.path
+                )
         programs = {program["ID"]: program for program in (*source.header.get("PG", []), *header.get("PG", []))}
         header |= {"RG": list(groups.values()), "PG": list(programs.values())}
     return header

@@ -19,7 +19,9 @@ from gpualign.io import tuning
 from gpualign.io.bgzf import BAM_MAGIC, HEADROOM, BgzfCodec, Inflated
 from gpualign.io.chunks import cuts
 from gpualign.io.contigs import HeaderContigs
+from gpualign.io.cram_errors import CramReferenceError
 from gpualign.io.files import InputFile
+from gpualign.io.header_text import checked_lines, in_utf8, lines_of, text_of
 from gpualign.io.sam_lines import what_is_wrong
 from gpualign.io.text import InPieces, Source, Streamed, Text
 from gpualign.streaming.prefetch import Prefetch
@@ -37,6 +39,8 @@ RECORD_MAGICS = (BAM_MAGIC, _CRAM_MAGIC, b"@HD\t", b"@SQ\t", b"@RG\t", b"@PG\t",
 _SAM_COLUMNS = 11
 _LONGEST_CONTIG = (1 << 31) - 1
 _FLAG = struct.Struct("<18xH")
+_FLAG_TEXT = re.compile(rb"[0-9]{1,5}")
+_LENGTH_TEXT, _LENGTH_SHOWN = re.compile(r"-?[0-9]{1,40}"), 40
 #: bytes of a piece of those that are gathered, at least: a record is known to be whole when the next one has begun
 _GATHERED_PIECE = 1 << 16
 
@@ -88,7 +92,7 @@ class SamChunk:
             try:
                 _native.bam_records(line + b"\n", *self.contigs.shown_name_bytes)
             except ValueError as error:
-                shown = line.rstrip(b"\r").decode("latin-1")
+                shown = in_utf8(text_of(line.rstrip(b"\r")))
                 found = what_is_wrong(shown, number + 1 < len(lines), self.contigs.shown_names) if shown else None
                 return InputError(found or str(error), self.path, self.line + number)
         return InputError(why, self.path)
@@ -138,7 +142,7 @@ class RecordInput:
                 if self._held(_FLAG.size):
                     (self.first_flag,) = _FLAG.unpack(self._begin[: _FLAG.size].tobytes())
             named = any(line.startswith("@SQ") and ("\tM5:" in line or "\tUR:" in line) for line in self.header)
-            self.contigs = HeaderContigs(self.contigs.shown_names, self.contigs.lengths, fasta, named)
+            self.contigs = HeaderContigs(self.contigs.names, self.contigs.lengths, fasta, named)
         except BaseException:
             self.close()
             raise
@@ -203,8 +207,10 @@ class RecordInput:
                     yield BamChunk((*held, piece.text[:cut]))
                 taken += size + cut
                 held, size = [rest.copy() if len(rest) <= HEADROOM else rest], len(rest)
+        except CramReferenceError:
+            raise
         except InputError as error:
-            raise self._damaged(borders.records, error.what) from None
+            raise self._damaged(borders.records, error.what) from error
         if borders.inside:
             raise self._damaged(borders.records, "a BAM record is cut short")
         if not self._stream.marked_end():
@@ -244,8 +250,10 @@ class RecordInput:
         try:
             while len(self._begin) < size and (piece := next(self._pieces, None)) is not None:
                 self._begin = np.concatenate((self._begin, piece.text))
+        except CramReferenceError:
+            raise
         except InputError as error:
-            raise self._damaged(0, error.what) from None
+            raise self._damaged(0, error.what) from error
         return len(self._begin) >= size
 
     def _take(self, size: int) -> bytes:
@@ -264,10 +272,9 @@ class RecordInput:
     def _bam_header(self) -> tuple[list[str], HeaderContigs]:
         try:
             text, contigs = _parsed_header(self._take)
-            lines, found = _lines(text), [(name.decode(), length) for name, length in contigs]
-        except (ValueError, struct.error, EOFError) as error:
+        except (ValueError, EOFError) as error:  # of self._take
             raise InputError(f"cannot be read as BAM or CRAM: its header is damaged: {error}", self.path) from error
-        return lines, self._header_contigs(found)
+        return lines_of(text), self._header_contigs([(text_of(name), length) for name, length in contigs])
 
     def _sam_header(self) -> tuple[list[str], HeaderContigs]:
         want = _HEADER_BYTES
@@ -281,25 +288,25 @@ class RecordInput:
         if record.startswith(b"@"):  # the last line, which has no end
             end, record = len(begin), b""
         fields = record.split(b"\t")
-        if len(fields) >= _SAM_COLUMNS and fields[1].isdigit():  # else an error of its chunk
+        if len(fields) >= _SAM_COLUMNS and _FLAG_TEXT.fullmatch(fields[1]):  # else an error of its chunk
             self.first_flag = int(fields[1])
         if len(fields) < _SAM_COLUMNS and (not end or rest.startswith(b"+")):  # the latter is FASTQ
             raise InputError("is not SAM, BAM or CRAM" if begin else "is empty, without even a header", self.path)
-        try:
-            text = _lines(self._source.take(end).joined(self.path).tobytes())
-            found = [dict(part.split(":", 1) for part in line.split("\t")[1:]) for line in text if line[:4] == "@SQ\t"]
-            contigs = [(contig["SN"], int(contig["LN"])) for contig in found]
-        except (ValueError, KeyError) as error:
-            raise InputError(f"cannot be read as SAM: an @SQ line is malformed ({error})", self.path) from error
-        return text, self._header_contigs(contigs)
+        lines = lines_of(self._source.take(end).joined(self.path).tobytes())
+        contigs = checked_lines(lines, "@SQ", ("SN", "LN"), self.path)
+        for contig in contigs:
+            if not _LENGTH_TEXT.fullmatch(contig["LN"]):
+                what = f"LN of the contig '{contig['SN']}' is {contig['LN'][:_LENGTH_SHOWN]!r}, which is not a length"
+                raise InputError(in_utf8(what), self.path)
+        return lines, self._header_contigs([(contig["SN"], int(contig["LN"])) for contig in contigs])
 
     def _header_contigs(self, contigs: list[tuple[str, int]]) -> HeaderContigs:
         names = set[str]()
         for name, length in contigs:
             if name in names:
-                raise InputError(f"the header has the contig {name!r} twice", self.path)
+                raise InputError(f"the header has the contig {in_utf8(name)!r} twice", self.path)
             if not 0 <= length <= _LONGEST_CONTIG:
-                what = f"the header says that the contig {name!r} has {length:,} bases; SAM allows up to "
+                what = f"the header says that the contig {in_utf8(name)!r} has {length:,} bases; SAM allows up to "
                 raise InputError(f"{what}{_LONGEST_CONTIG:,}", self.path)
             names.add(name)
         return HeaderContigs([name for name, _ in contigs], np.array([length for _, length in contigs], np.int64))
@@ -324,8 +331,3 @@ def _parsed_header(take: Callable[[int], bytes]) -> tuple[bytes, list[tuple[byte
     text = take(integer())
     contigs = [(take(integer()).rstrip(b"\0"), integer()) for _ in range(integer())]
     return text.rstrip(b"\0"), contigs
-
-
-def _lines(header: bytes) -> list[str]:
-    """Not by str.splitlines, which ends lines at other characters, too."""
-    return [line.rstrip("\r") for line in header.decode().split("\n") if line]

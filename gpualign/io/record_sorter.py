@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import tempfile
 import threading
-import zlib
 from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -28,6 +27,7 @@ from gpualign.errors import GpualignError
 from gpualign.io import tuning
 from gpualign.io.bgzf import CPU_CODEC, BgzfCodec, packed, unpacked
 from gpualign.io.files import os_reason
+from gpualign.io.streams import Damaged
 from gpualign.params import available_cores, available_memory
 from gpualign.sequences.offsets import offsets_of
 from gpualign.streaming.ordered import run_ordered
@@ -337,7 +337,7 @@ class RecordSorter:
         found = [run.between(*bounds) for run in self._runs]
         try:
             blocks = unpacked([place for place, _ in found], self._codec)
-        except (OSError, zlib.error) as error:
+        except (OSError, Damaged) as error:
             raise GpualignError(f"cannot read a temporary file in {self._folder}: {_reason(error)}") from error
         sizes = np.concatenate([np.zeros((0, 2), np.uint64), *(of_run for _, of_run in found)]).reshape(-1)
         return batches.merge(

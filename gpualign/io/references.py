@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import itertools
 import os
+import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -27,6 +28,10 @@ from gpualign.streaming.ordered import run_ordered
 _NO_NAMES = {"*": "no contig", "=": "the mate's contig"}
 #: the SAM specification's limit on LN
 _LONGEST_CONTIG = 2**31 - 1
+_FORMATS = {"genbank": "GenBank", "embl": "EMBL"}
+#: Biopython's warning
+_OTHER_LENGTH = re.compile(r"Expected sequence length (\d+), found (\d+)")
+_UNREADABLE = "a record is malformed (give FASTA)"
 
 
 def read_reference(path: str, shown: Callable[[int], object] = lambda bases: None) -> Reference:
@@ -116,7 +121,9 @@ def _flat_file_records(file: InputFile, head: bytes, kind: str) -> Iterator[tupl
     except InputError:
         raise
     except Exception as error:  # Biopython raises many kinds
-        raise InputError(f"cannot be read as {kind}: {error}", file.path) from error
+        found = _OTHER_LENGTH.search(str(error))
+        what = f"a record says that it has {found[1]} bases, and has {found[2]}" if found else _UNREADABLE
+        raise InputError(f"cannot be read as {_FORMATS[kind]}: {what}", file.path) from error
 
 
 def _parsed_by_biopython(text: str, kind: str) -> list[Any]:

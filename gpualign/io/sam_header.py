@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 from gpualign.errors import InputError, UsageError
 from gpualign.io.contigs import Contigs
+from gpualign.io.header_text import bytes_of, text_of
 from gpualign.sequences.reference import Reference
 from gpualign.version import __version__
 
@@ -70,7 +72,7 @@ def sam_header(
     Args:
         command_line: for @PG CL; characters other than printable ASCII become spaces.
         read_group: an @RG line, or None to keep those of ``source``.
-        source: header of the input file (pysam's dictionary), whose @PG lines are kept and chained.
+        source: @RG and @PG lines of the input file, as :attr:`ReadSource.header`; the latter are kept and chained.
         by_coordinate: records are sorted by coordinate; False: in the order of the reads.
         sequence_tags: further fields of each @SQ line.
         path: the reference's path, for messages.
@@ -98,7 +100,7 @@ def sam_header(
     programs: list[dict[str, str]] = source.get("PG", [])
     lines += [_header_line("@PG", program) for program in programs]
     lines.append(program_line(programs, command_line))
-    return ("\n".join(lines) + "\n").encode()
+    return bytes_of("\n".join(lines) + "\n")
 
 
 def in_ascii(text: str) -> str:
@@ -114,7 +116,7 @@ def with_lines(header: bytes, lines: Sequence[str]) -> bytes:
     """
     if not lines:
         return header
-    ours = header.decode().splitlines()
+    ours = text_of(header).removesuffix("\n").split("\n")
     if bad := next((line for line in lines if not _HEADER_LINE.fullmatch(line)), None):
         raise UsageError(f"not a line of a SAM header: {bad[:60]!r}")
     theirs = {kind: [line for line in lines if line.startswith(kind)] for kind in ("@HD", "@SQ")}
@@ -127,12 +129,7 @@ def with_lines(header: bytes, lines: Sequence[str]) -> bytes:
     rest = [line for line in ours if not line.startswith(("@HD", "@SQ"))]
     programs = next(i for i, line in enumerate(rest) if line.startswith("@PG"))
     whole = [*kept["@HD"], *kept["@SQ"], *rest[:programs], *others, *rest[programs:]]
-    return ("\n".join(whole) + "\n").encode()
-
-
-def header_fields(line: str) -> dict[str, str]:
-    """Fields of a line of a SAM header; what is no field is left out."""
-    return dict(field.split(":", 1) for field in line.rstrip("\n").split("\t")[1:] if ":" in field)
+    return bytes_of("\n".join(whole) + "\n")
 
 
 def _contig(line: str) -> tuple[str | None, str | None]:
@@ -142,9 +139,10 @@ def _contig(line: str) -> tuple[str | None, str | None]:
 
 def bam_header(text: bytes, contigs: Contigs) -> bytes:
     """A SAM header as a BAM file begins (SAM specification, section 4.2)."""
-    parts = [b"BAM\1", struct.pack("<i", len(text)), text, struct.pack("<i", len(contigs.shown_names))]
-    for name, length in zip(contigs.shown_names, contigs.lengths.tolist(), strict=True):
-        ended = name.encode() + b"\0"
+    names, offsets = contigs.shown_name_bytes
+    parts = [b"BAM\1", struct.pack("<i", len(text)), text, struct.pack("<i", len(contigs.lengths))]
+    for (begin, end), length in zip(pairwise(offsets.tolist()), contigs.lengths.tolist(), strict=True):
+        ended = names[begin:end].tobytes() + b"\0"
         parts += [struct.pack("<i", len(ended)), ended, struct.pack("<i", length)]
     return b"".join(parts)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -20,6 +19,7 @@ from typing import IO
 from gpualign.ending import undone_at_the_end
 from gpualign.errors import GpualignError
 from gpualign.io import tuning
+from gpualign.io.cram_errors import SamtoolsFailed
 
 #: the process's program; it ignores Ctrl-C, as its parent ends it
 _PROGRAM = """
@@ -41,7 +41,7 @@ class Samtools:
     def __init__(
         self, arguments: Sequence[str], drain: Callable[[IO[bytes]], None], folder: str, environment: Mapping[str, str]
     ) -> None:
-        self._name, self._drain = f"samtools {arguments[0]}", drain
+        self._drain = drain
         self._error: BaseException | None = None
         self._messages = tempfile.TemporaryFile()
         self._process = subprocess.Popen(
@@ -60,20 +60,20 @@ class Samtools:
         """Write SAM text or BAM, header first.
 
         Raises:
-            GpualignError: the command failed, or what ``drain`` raised.
+            SamtoolsFailed: the command failed; or what ``drain`` raised.
         """
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(text)
         except BrokenPipeError:  # the process ended; finish() raises its error
             self.finish()
-            raise GpualignError(f"{self._name} ended before its input") from None
+            raise GpualignError("samtools ended before its input") from None
 
     def finish(self) -> None:
         """End the input and wait for the end of the output.
 
         Raises:
-            GpualignError: the command failed, or what ``drain`` raised.
+            SamtoolsFailed: the command failed; or what ``drain`` raised.
         """
         assert self._process.stdin is not None
         with contextlib.suppress(BrokenPipeError):
@@ -83,7 +83,7 @@ class Samtools:
         if self._error is not None and status in (0, -signal.SIGKILL):
             raise self._error
         if status != 0:  # its output may be incomplete then
-            raise GpualignError(f"{self._name} failed: {reason(self._messages, status)}")
+            raise failure(self._messages, status)
 
     def kill(self) -> None:
         """Kill the process, from any thread."""
@@ -123,7 +123,7 @@ def run_samtools(
         environment: variables of it.
 
     Raises:
-        GpualignError: the command failed. Exceptions of ``drain`` are raised here as well.
+        SamtoolsFailed: the command failed. Exceptions of ``drain`` are raised here as well.
     """
     process = Samtools(arguments, drain, folder, environment)
     try:
@@ -139,10 +139,7 @@ def words(*arguments: str) -> list[str]:
     return [sys.executable, "-c", _PROGRAM.format(path=[os.path.abspath(entry) for entry in sys.path]), *arguments]
 
 
-def reason(messages: IO[bytes], status: int) -> str:
-    """The last message, without htslib's prefixes."""
+def failure(messages: IO[bytes], status: int) -> SamtoolsFailed:
+    """The error of a process that has ended."""
     messages.seek(0)
-    text = messages.read().decode("utf-8", "replace").replace("\\n", "\n")
-    lines = [line.strip(" '\"") for line in text.splitlines()]
-    said = [re.sub(r"^(.*stderr=)?(\[\w+(::\w+)?\] )?(samtools \w+: )?", "", line) for line in lines]
-    return next((line for line in reversed(said) if line), f"exit status {status}")
+    return SamtoolsFailed(messages.read().decode(errors="replace"), status)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import io
 import os
 import threading
+import zlib
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -18,11 +19,19 @@ from gpualign.streaming.timeline import STEPS
 _REMEMBERED = 64
 #: bytes that a thread reads from a pipe at a time
 _READ_BYTES = 1 << 16
-_ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
-#: magic of skippable frames, such as pzstd's, after a byte from 0x50 to 0x5f
-_SKIPPED_MAGIC = b"\x2a\x4d\x18"
+#: what a member begins with; the others of zstd are of skippable frames, such as pzstd's
+GZIP_MAGIC, BZIP2_MAGIC, XZ_MAGIC = b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00"
+ZSTD_MAGICS = (b"\x28\xb5\x2f\xfd", *(bytes([first]) + b"\x2a\x4d\x18" for first in range(0x50, 0x60)))
 #: compressed bytes to decompress at a time; few, as one may expand to 32,768
 _FED = 1 << 12
+
+
+class Damaged(zlib.error):
+    """What is compressed is damaged; the message, with which a sentence can end, says how."""
+
+
+class OtherBytes(Damaged):
+    """Something else follows what is compressed."""
 
 
 class TextStream(Protocol):
@@ -174,23 +183,23 @@ class PrefetchedPipe(io.RawIOBase):
             self._pipe.close()
 
 
-def is_zstd(head: bytes) -> bool:
-    """Whether a file with this beginning is compressed by zstd."""
-    return head.startswith(_ZSTD_MAGIC) or (head[1:4] == _SKIPPED_MAGIC and head[0] >> 4 == 5)
+def may_be_member(data: bytes | NDArray[np.uint8], magics: Sequence[bytes]) -> bool:
+    """Whether these bytes, which may be few, begin as a member does."""
+    return any(bytes(data[: len(magic)]) == magic[: len(data)] for magic in magics)
 
 
 class MemberReader(io.RawIOBase):
     """The text of any number of members; zero bytes may follow a member, as in files from tapes. Reading raises
-    EOFError if the stream is truncated, and the decompressor's exception if it is damaged or other bytes follow a
-    member.
+    EOFError if the stream is truncated, the decompressor's exception if it is damaged, and :class:`OtherBytes`.
 
     Args:
         stream: the compressed bytes.
+        magics: what members begin with.
         new: factory of decompressors.
     """
 
-    def __init__(self, stream: Any, new: Callable[[], Any]) -> None:
-        self._stream, self._new = stream, new
+    def __init__(self, stream: Any, magics: Sequence[bytes], new: Callable[[], Any]) -> None:
+        self._stream, self._magics, self._new = stream, magics, new
         self._member: Any = None
         self._fed, self._text = b"", memoryview(b"")
 
@@ -206,6 +215,8 @@ class MemberReader(io.RawIOBase):
                 return 0
             if self._member is None:
                 fed = fed.lstrip(b"\0")
+                if not may_be_member(fed, self._magics):
+                    raise OtherBytes("other bytes follow it")
                 self._member = self._new() if fed else None
             if self._member is not None:
                 self._text = memoryview(self._member.decompress(fed))

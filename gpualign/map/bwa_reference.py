@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 
 from gpualign.errors import GpualignError, InputError
 from gpualign.index.file import is_index, is_index_of, save_index
 from gpualign.index.minimizers import MinimizerIndex
 from gpualign.index.run import open_index
+from gpualign.io.file_lock import alone
 from gpualign.io.files import os_reason
 
 #: extensions of indexes of bwa, bwa-mem2 and minimap2, appended or in place of FASTA's
@@ -80,14 +79,17 @@ def open_next_to(
     index, _ = load_saved()
     if index is not None:
         return index
-    with _alone(path, note) as writable:
+    with alone(f"{path}.lock", lambda: note(f"waiting for the process that builds {path}")) as refused:
+        if refused is not None:
+            kept = path.removesuffix(".gpi")
+            note(f"no index kept next to {kept}: {os_reason(refused)} (gpualign index -d elsewhere)")
         index, reason = load_saved()
         if index is not None:  # another process was first
             return index
-        what = f"the index {path}" if writable else f"an index of {reference} for this run alone"
+        what = f"an index of {reference} for this run alone" if refused else f"the index {path}"
         note(f"building {what}{reason}")
         index = open_index(reference, k, w, threads, meth=meth)
-        if writable:
+        if refused is None:
             try:
                 save_index(index, path)
                 return open_index(path, k, w, threads, shared=True, meth=meth) if shared else index
@@ -106,34 +108,3 @@ def _saved_index(path: str, reference: str, load: Callable[[], MinimizerIndex]) 
         return None, f": {path} was built from another content of {reference}"
     except InputError as error:
         return None, f": {error.what.partition(' (')[0]}"  # without what to do about it
-
-
-@contextlib.contextmanager
-def _alone(path: str, note: Callable[[str], None]) -> Iterator[bool]:
-    """Lock ``path`` against other processes; yields False if the folder is not writable."""
-    lock = path + ".lock"
-    try:
-        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-    except OSError as error:
-        note(f"no index kept next to {path.removesuffix('.gpi')}: {os_reason(error)} (gpualign index -d elsewhere)")
-        yield False
-        return
-    try:
-        _take(descriptor, path, note)
-        yield True
-    finally:
-        with contextlib.suppress(OSError):
-            os.unlink(lock)
-        os.close(descriptor)
-
-
-def _take(descriptor: int, path: str, note: Callable[[str], None]) -> None:
-    """Wait for the lock. Without file locks two processes may both build."""
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        note(f"waiting for the process that builds {path}")
-        with contextlib.suppress(OSError):
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-    except OSError:
-        return

@@ -109,7 +109,8 @@ def _rows(path: str) -> Iterator[tuple[int, list[str]]]:
             if any(fields):
                 yield table.line_num, fields
     except csv.Error as error:
-        raise InputError(f"not a line of a table: {error}", path, table.line_num) from None
+        what = "not a line of a table: a quotation mark is not closed, or stands within a field, or a field is too long"
+        raise InputError(what, path, table.line_num) from error
 
 
 def _header(row: tuple[int, list[str]] | None, path: str) -> tuple[list[str], list[str]]:

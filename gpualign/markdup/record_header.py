@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gpualign.io.contigs import HeaderContigs
+from gpualign.io.header_text import bytes_of, header_fields
 from gpualign.io.record_sorter import RecordOrder
-from gpualign.io.sam_header import header_fields, program_line
+from gpualign.io.sam_header import program_line
 
 _VERSION = "VN:1.6"
 #: what @HD says of an order: SO and GO, and which order by name it is
@@ -36,8 +37,8 @@ def record_header(lines: Sequence[str], contigs: HeaderContigs, order: RecordOrd
     head = ["\t".join(["@HD", version, *others])] if others or old else []
     rest = [line for line in lines if not line.startswith("@HD")]
     if not any(line.startswith("@SQ\t") for line in rest):  # BAM may have them in its own form alone
-        named = zip(contigs.shown_names, contigs.lengths.tolist(), strict=True)
+        named = zip(contigs.names, contigs.lengths.tolist(), strict=True)
         rest = [*(f"@SQ\tSN:{name}\tLN:{length}" for name, length in named), *rest]
     programs = [header_fields(line) for line in rest if line.startswith("@PG\t")]
     programs = [program for program in programs if "ID" in program]
-    return ("\n".join([*head, *rest, program_line(programs, command_line)]) + "\n").encode()
+    return bytes_of("\n".join([*head, *rest, program_line(programs, command_line)]) + "\n")

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.errors import UsageError, check_range
+from gpualign.io.header_text import bytes_of, header_fields, in_utf8
 from gpualign.io.record_sorter import Marks, TemplateNumbers
-from gpualign.io.sam_header import header_fields, in_ascii
+from gpualign.io.sam_header import in_ascii
 from gpualign.streaming.timeline import STEPS
 
 #: Picard's name of the library of reads whose read group has none
@@ -110,7 +111,7 @@ class DuplicateMarking:
         """
         found = _native.duplicate_ends(
             records,
-            list(libraries.read_groups),
+            [bytes_of(group) for group in libraries.read_groups],
             list(libraries.indices),
             libraries.default,
             self.optical_distance > 0,
@@ -149,7 +150,7 @@ class Libraries(NamedTuple):
         for line in header_lines:
             if line.startswith("@RG\t"):
                 fields = header_fields(line)
-                groups[fields.get("ID", "")] = fields.get("LB", UNKNOWN_LIBRARY)
+                groups[fields.get("ID", "")] = in_utf8(fields.get("LB", UNKNOWN_LIBRARY))
         named = dict.fromkeys(name for name in groups.values() if name != UNKNOWN_LIBRARY)
         names = (*named, UNKNOWN_LIBRARY)
         indices = tuple(names.index(name) for name in groups.values())

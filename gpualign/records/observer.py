@@ -9,6 +9,7 @@ from typing import Any
 
 from gpualign.errors import counted
 from gpualign.io.contigs import Contigs
+from gpualign.io.header_text import lines_of
 from gpualign.io.output_file import open_output
 from gpualign.io.record_sorter import Marks, RecordBatch, Records, TemplateNumbers
 from gpualign.records.coverage import Coverage, open_coverage
@@ -112,7 +113,7 @@ def observing(
             counters["coverage"] = stack.enter_context(open_coverage(coverage_path, names, lengths, threads))
         if methylation is not None:
             counters["methylation"] = stack.enter_context(methylation)
-        libraries = Libraries.of(header.decode().splitlines())
+        libraries = Libraries.of(lines_of(header))
         observer = RecordObserver(marking, libraries, counters, threads, templates)
         yield observer
     observer.finish(metrics, command_line)

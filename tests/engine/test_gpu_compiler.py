@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import functools
+import signal
 import subprocess
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -13,6 +16,7 @@ import pytest
 from gpualign.cli import device_check as devices
 from gpualign.engine.gpu import compiler
 from gpualign.errors import DeviceError
+from gpualign.io import file_lock
 
 needs_nvcc = pytest.mark.skipif(compiler.find_nvcc() is None, reason="nvcc is not installed")
 
@@ -123,6 +127,107 @@ def test_what_several_devices_want_is_compiled_once(sources, monkeypatch):
         codes = list(devices.map(lambda _: compiler.compile_module("tiny", "sm_90"), range(4)))
     assert codes == [b"code"] * 4
     assert len(begun) == 1
+
+
+#: a process that gets a kernel by a compiler that writes a line for each call, and takes so many seconds
+COMPILING_PROCESS = """
+import os, sys, time
+from pathlib import Path
+from gpualign.engine.gpu import compiler
+
+root, log, seconds = Path(sys.argv[1]), sys.argv[2], float(sys.argv[3])
+
+def compiled(*_):
+    with open(log, "a") as out:
+        out.write("compiles\\n")
+    time.sleep(seconds)
+    return b"code"
+
+compiler.source_root, compiler.find_nvcc, compiler._compile = lambda: root, lambda: sys.executable, compiled
+print("ready", flush=True)
+sys.stdin.readline()
+print(compiler.compile_module("tiny", "sm_90").decode())
+"""
+
+
+@pytest.fixture
+def compiling(sources, tmp_path):
+    """Starts such a process, which waits for a line."""
+    started = []
+
+    def start(seconds):
+        command = [sys.executable, "-c", COMPILING_PROCESS, sources, tmp_path / "log", str(seconds)]
+        started.append(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE))
+        return started[-1]
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def wait_for(condition):
+    until = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
+def test_processes_that_start_together_compile_a_kernel_once(compiling, tmp_path):
+    processes = [compiling(0.3) for _ in range(4)]
+    assert {process.stdout.readline() for process in processes} == {b"ready\n"}
+    for process in processes:
+        process.stdin.write(b"\n")
+        process.stdin.flush()
+    assert [process.communicate(timeout=60)[0] for process in processes] == [b"code\n"] * 4
+    assert (tmp_path / "log").read_text() == "compiles\n"
+    (cached,) = compiler.cache_directory().iterdir()  # and no lock
+    assert cached.read_bytes() == b"code"
+
+
+@pytest.fixture
+def fake_nvcc(monkeypatch):
+    """A compiler in this process; returns what its calls append to."""
+    calls = []
+
+    def compiled(*_):
+        calls.append(1)
+        return b"here"
+
+    monkeypatch.setattr(compiler, "find_nvcc", lambda: sys.executable)
+    monkeypatch.setattr(compiler, "_compile", compiled)
+    return calls
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+def test_a_process_that_ends_or_stops_while_it_compiles_blocks_no_other(
+    compiling, fake_nvcc, tmp_path, monkeypatch, number
+):
+    other = compiling(600)
+    other.stdin.write(b"\n")
+    other.stdin.flush()
+    wait_for((tmp_path / "log").exists)
+    other.send_signal(number)
+    if number == signal.SIGKILL:
+        other.wait(60)
+    else:
+        monkeypatch.setattr(compiler, "_LONGEST_COMPILATION_S", 0.2)
+    assert compiler.compile_module("tiny", "sm_90") == b"here"
+    assert [path.suffix for path in compiler.cache_directory().iterdir()] == [".cubin"]
+
+
+def test_a_cache_without_locks_or_that_cannot_be_written(sources, fake_nvcc, tmp_path, monkeypatch):
+    def refused(*_):
+        raise OSError(errno.ENOLCK, "no locks")
+
+    monkeypatch.setattr(file_lock.fcntl, "flock", refused)
+    assert compiler.compile_module("tiny", "sm_90") == b"here"
+    assert compiler.compile_module("tiny", "sm_90") == b"here"
+    assert len(fake_nvcc) == 1
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("GPUALIGN_CACHE_DIR", str(tmp_path / "file" / "cache"))
+    assert compiler.compile_module("tiny", "sm_90") == b"here"
+    assert len(fake_nvcc) == 2
 
 
 @needs_nvcc

@@ -189,6 +189,21 @@ def test_an_item_that_cannot_be_halved_far_enough_is_out_of_memory(fake):
     assert fake.contexts == []
 
 
+def test_a_kernel_divides_what_other_processes_left(fake):
+    """They took most of the memory once this one had looked at how much is free."""
+
+    class Sharing(Doubler):
+        def submit(self, slot, item):
+            slot.device_array("workspace", slot.device.budget // 4)
+            super().submit(slot, item)
+
+    with Device(list_devices()[0]) as device:
+        fake.memory >>= 10
+        (result,) = run_on_devices(batches(1), Sharing, [device])
+        np.testing.assert_array_equal(result, batches(1)[0] * 2)
+        assert device.budget < fake.memory
+
+
 def test_what_stays_on_the_device_may_not_fit(fake):
     class Holding(Doubler):
         def __init__(self, device):

@@ -203,7 +203,7 @@ ROWS = [
     Row("truncated .gz", _bytes(lambda data: gzip.compress(data)[:-20]), {"": INVALID}, "ended early"),
     Row("wrong CRC in .gz", _bytes(wrong_checksum), {"": INVALID}, "damaged"),
     Row("damaged block in .gz", _bytes(damaged), {"": INVALID}, ""),
-    Row("garbage behind .gz", _bytes(lambda data: gzip.compress(data) + b"garbage" * 9), {"": INVALID}, "damaged"),
+    Row("garbage behind .gz", _bytes(lambda data: gzip.compress(data) + b"garbage" * 9), {"": INVALID}, "other bytes"),
     Row(
         "cut .gz behind a whole one",
         _bytes(lambda data: gzip.compress(data) + b"\x1f\x8b"),
@@ -224,7 +224,10 @@ ROWS = [
     Row("cut .zst behind a whole one", _bytes(cut_frame), {"": INVALID}, "ended early"),
     Row("wrong checksum in .zst", _bytes(wrong_zstd), {"": INVALID}, "data is damaged"),
     Row(
-        "garbage behind .zst", _bytes(lambda data: zstandard.compress(data) + b"garbage" * 9), {"": INVALID}, "damaged"
+        "garbage behind .zst",
+        _bytes(lambda data: zstandard.compress(data) + b"garbage" * 9),
+        {"": INVALID},
+        "other bytes",
     ),
     Row("too few qualities", _fastq(lambda data: data[:-2] + b"\n"), {"": INVALID}),
     Row("too many qualities", _fastq(lambda data: data[:-1] + b"I\n"), {"": INVALID}, "qualities"),

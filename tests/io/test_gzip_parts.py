@@ -136,10 +136,11 @@ def test_a_changed_bit_is_noticed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda data: data[:-8] + bytes([data[-8] ^ 1]) + data[-7:], "CRC"),
+        (lambda data: data[:-8] + bytes([data[-8] ^ 1]) + data[-7:], "checksum"),
         (lambda data: data[:-1] + bytes([data[-1] ^ 1]), "length"),
-        (lambda data: data + b"garbage", "follows"),
-        (lambda data: data + bytes(3) + b"garbage", "follows"),
+        (lambda data: data + b"garbage", "other bytes follow"),
+        (lambda data: data + b"\n", "other bytes follow"),
+        (lambda data: data + bytes(3) + b"garbage", "other bytes follow"),
         (lambda data: data[:2] + b"\x07" + data[3:], "method"),
         (lambda data: data[:10] + b"\x07" + data[11:], "invalid block"),
     ],
@@ -217,7 +218,9 @@ def test_reads_of_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert asked == [3]  # one thread for small files, and where one is asked for
 
 
-@pytest.mark.parametrize(("end", "message"), [(-500, "ended early"), (-3, "ended early"), (None, "damaged: CRC")])
+@pytest.mark.parametrize(
+    ("end", "message"), [(-500, "ended early"), (-3, "ended early"), (None, "a checksum is wrong")]
+)
 def test_damage_is_an_error_of_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: int | None, message: str
 ) -> None:

@@ -172,7 +172,7 @@ def test_a_record_that_lacks_bases(cli: Cli, tmp_path: Path) -> None:
     path.write_text("".join(lines[: at - 2] + lines[at:]))
     code, _, error = cli("index", path, "-d", tmp_path / "o.gpi")
     assert code == 3
-    assert "Expected sequence length 300, found 180" in error
+    assert "cannot be read as GenBank: a record says that it has 300 bases, and has 180" in error
     assert error.count("\n") == 1
 
 

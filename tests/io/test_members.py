@@ -8,7 +8,7 @@ import io
 import lzma
 import random
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,10 +17,11 @@ import pytest
 import zstandard
 
 from gpualign.errors import InputError
+from gpualign.io.bgzf import BGZF_END
 from gpualign.io.fastx import Chunk
 from gpualign.io.files import InputFile
 from gpualign.io.reads import read_file
-from gpualign.io.streams import MemberReader
+from gpualign.io.streams import BZIP2_MAGIC, XZ_MAGIC, ZSTD_MAGICS, MemberReader
 from tests.helpers.environment import SANITIZED
 from tests.helpers.files import write_bgzf
 
@@ -39,10 +40,11 @@ class Drops(io.RawIOBase):
         return self._data[begin : self._at]
 
 
-NEW: dict[str, Callable[[], Any]] = {
-    "bzip2": bz2.BZ2Decompressor,
-    "xz": partial(lzma.LZMADecompressor, lzma.FORMAT_XZ),
-    "zstd": zstandard.ZstdDecompressor().decompressobj,
+#: what members begin with, and their decompressor
+NEW: dict[str, tuple[Sequence[bytes], Callable[[], Any]]] = {
+    "bzip2": ([BZIP2_MAGIC], bz2.BZ2Decompressor),
+    "xz": ([XZ_MAGIC], partial(lzma.LZMADecompressor, lzma.FORMAT_XZ)),
+    "zstd": (ZSTD_MAGICS, zstandard.ZstdDecompressor().decompressobj),
 }
 COMPRESS: dict[str, Callable[[bytes], bytes]] = {
     "bzip2": bz2.compress,
@@ -58,10 +60,10 @@ def test_members_in_any_pieces(kind: str, seed: int) -> None:
     rng = random.Random(seed)
     texts = [rng.randbytes(rng.choice([0, 1, 1000, 70_000])) for _ in range(6)]
     data = b"".join(COMPRESS[kind](text) + bytes(rng.choice([0, 0, 4, 5000])) for text in texts).rstrip(b"\0")
-    assert io.BufferedReader(MemberReader(Drops(data, seed), NEW[kind])).read() == b"".join(texts)
+    assert io.BufferedReader(MemberReader(Drops(data, seed), *NEW[kind])).read() == b"".join(texts)
     cut = data[: -rng.randint(1, 3)]
     with pytest.raises(EOFError):
-        io.BufferedReader(MemberReader(Drops(cut, seed), NEW[kind])).read()
+        io.BufferedReader(MemberReader(Drops(cut, seed), *NEW[kind])).read()
 
 
 TEXT = b">r\n" + b"ACGT" * 30_000 + b"\n"
@@ -96,14 +98,29 @@ def chunks_far(path: Path) -> list[Chunk]:
 
 @pytest.mark.parametrize("kind", [*COMPRESS, "bgzf"])
 @pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize("other", [b"\n", b"garbage after the end of everything", b">r\nACGT\n"])
-def test_what_follows_and_is_no_member(tmp_path: Path, kind: str, threads: int, other: bytes) -> None:
+@pytest.mark.parametrize("zeros", [0, 3, 600_000])
+@pytest.mark.parametrize("other", [b"\n", b"garbage", b"garbage 9", b"garbage of thirty bytes or more", b">r\nAC\n"])
+def test_what_follows_and_is_no_member(tmp_path: Path, kind: str, threads: int, other: bytes, zeros: int) -> None:
     """Nothing is left out in silence: it may have been a member."""
     path = tmp_path / "x"
     write_bgzf(path, TEXT, 5000)
-    path.write_bytes((path.read_bytes() if kind == "bgzf" else COMPRESS[kind](TEXT)) + other)
-    with pytest.raises(InputError, match=r"compressed (data is damaged|file ended early)"):
-        read(path, threads)
+    path.write_bytes((path.read_bytes() if kind == "bgzf" else COMPRESS[kind](TEXT)) + bytes(zeros) + other)
+    for look in (lambda: read(path, threads), lambda: chunks_far(path)):
+        with pytest.raises(InputError, match=r"x: other bytes follow the compressed data \(cut"):
+            look()
+
+
+@pytest.mark.parametrize("kind", [*COMPRESS, "bgzf"])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_cut_is_one_wherever_it_is(tmp_path: Path, kind: str, threads: int) -> None:
+    """In a header, in what is compressed, in a trailer of the second member."""
+    path, text = tmp_path / "x", TEXT[:3000]
+    write_bgzf(path, text, 5000)
+    member = path.read_bytes().removesuffix(BGZF_END) if kind == "bgzf" else COMPRESS[kind](text)
+    for end in {*range(1, 40, 1 + (len(member) > 60)), *range(len(member) - 14, len(member))} & {*range(len(member))}:
+        path.write_bytes(member + member[:end])
+        with pytest.raises(InputError, match=r"x: compressed file ended early \(copy"):
+            read(path, threads)
 
 
 @pytest.mark.parametrize(("window_log", "read_here"), [(27, True), (28, False), (31, False)])

@@ -278,7 +278,7 @@ def feed(arguments: list[str], drain: Callable[[IO[bytes]], None], folder: Path)
 
 
 def test_a_failed_command_says_why(tmp_path: Path) -> None:
-    with pytest.raises(GpualignError, match=r"samtools view failed: .*no-such-file"):
+    with pytest.raises(GpualignError, match=r"samtools ended with status 1: .*no-such-file"):
         feed(["view", "-h", "-L", "/no-such-file", "-"], lambda stream: None, tmp_path)
 
 

@@ -101,7 +101,7 @@ def _connect(target: Any) -> Any:
     try:
         client = distributed.Client(target, timeout=PATIENCE_S, set_as_default=False, name="gpualign")
     except (OSError, distributed.TimeoutError) as error:
-        raise GpualignError(f"no Dask scheduler answers at {shown} ({error})") from error
+        raise GpualignError(f"no Dask scheduler answers at {shown} (is it running, and are the ports open?)") from error
     client.rpc.timeout = _WORKER_S  # the default is the timeout of the scheduler
     return client
 
@@ -134,7 +134,7 @@ def _check_address(address: str) -> None:
     try:
         get_address_host_port(address, strict=True)
     except ValueError as error:
-        raise UsageError(f"{address} is not the address of a Dask scheduler ({error})") from None
+        raise UsageError(f"{address} is not the address of a Dask scheduler (tcp://HOST:PORT)") from error
     if not address.startswith("tls://"):
         return
     if distributed.Security().get_connection_args("client").get("ssl_context") is None:

@@ -13,13 +13,14 @@ import itertools
 import os
 import re
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from gpualign.ending import undone_at_the_end
 from gpualign.engine.gpu.driver import CompileError, compile_source
 from gpualign.errors import DeviceError
+from gpualign.io.file_lock import alone
 from gpualign.params import available_cores
 
 #: a module and its macros
@@ -33,6 +34,8 @@ ARCHITECTURES = (75, 80, 90, 100, 120)
 _NEWER = {80: re.compile(rb"__CUDA_ARCH__ >= 80"), 90: re.compile(rb"\b__vi[a-z]+_")}
 #: the oldest nvcc with which --compress-mode and --split-compile are used
 _WITH_LATE_OPTIONS = (12, 8)
+#: after this another process's compilation is not waited for any longer
+_LONGEST_COMPILATION_S = 600.0
 #: a lock for each module: the first device compiles it, the others wait
 _compiling: dict[Path, threading.Lock] = {}
 _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.MULTILINE)
@@ -115,13 +118,25 @@ def compile_module(
     about = os.stat(nvcc)  # to ask it for its version would take a twentieth of a second at each start
     compiler = _digest(f"{os.path.realpath(nvcc)} {about.st_size} {about.st_mtime_ns}".encode())[:8]
     cached = cache / f"{source}-{key}-{architecture}-{compiler}.cubin"
-    with _compiling.setdefault(cached, threading.Lock()):
+    with contextlib.suppress(OSError):
+        return cached.read_bytes()
+    with _alone(cached):
         with contextlib.suppress(OSError):
             return cached.read_bytes()
         code = _compile(source, nvcc, architecture, defines or {})
         with contextlib.suppress(OSError):  # a read-only home costs time, not correctness
             _write_whole(cached, code)
         return code
+
+
+@contextlib.contextmanager
+def _alone(cached: Path) -> Iterator[None]:
+    """Keep out other threads and processes that want the same kernel, as far as the cache's folder allows."""
+    with _compiling.setdefault(cached, threading.Lock()):
+        with contextlib.suppress(OSError):
+            cached.parent.mkdir(parents=True, exist_ok=True)
+        with alone(str(cached.with_suffix(".lock")), patience_s=_LONGEST_COMPILATION_S):
+            yield
 
 
 def compile_modules(wanted: Sequence[Variant], architecture: str) -> list[bytes]:

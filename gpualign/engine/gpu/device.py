@@ -182,11 +182,15 @@ class Device:
                 self._context = device.make_context(self.driver.ctx_flags.SCHED_BLOCKING_SYNC)
         except self.driver.Error as error:
             raise DeviceError(f"{self.name} ({self.info.name}) cannot be used: {error}") from error
-        free, _ = self.driver.mem_get_info()
-        usable = max(int(free * FREE_SHARE), free - 8 * HEADROOM_BYTES)
+        usable = self._usable()
         self.budget = min(usable, max_memory) if max_memory is not None else usable
         self.pinned_pool = PinnedPool(self.cuda.pinned_memory())
         STEPS.devices.append(self.timeline)
+
+    def _usable(self) -> int:
+        """Bytes of the free memory that may be taken."""
+        free, _ = self.driver.mem_get_info()
+        return max(int(free * FREE_SHARE), int(free) - 8 * HEADROOM_BYTES)
 
     def module(self, source: str, defines: Mapping[str, str] | None = None) -> Any:
         """The loaded module of ``cuda/<source>.cu``.
@@ -266,6 +270,8 @@ class Device:
             pointer = self.cuda.allocate(size)
         except MemoryError as error:
             self._free_retired()
+            # other processes may have taken what was free; kernels divide the budget
+            self.budget = min(self.budget, self.allocated + self._usable())
             raise DeviceMemoryExceeded(f"{size} bytes cannot be allocated") from error
         self.allocated += size
         self.peak_allocated = max(self.peak_allocated, self.allocated)

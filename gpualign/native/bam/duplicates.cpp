@@ -32,13 +32,14 @@ RecordEnds record_ends(const BamRecord& record, const EndCollector& collector) {
 // (ends, begins of their parts, UMIs, counts, templates): kWords numbers per template with a mapped read, grouped by
 // DuplicateFinder::part_of; a UMI for each template; kCounts numbers per library. by_record: kRecordWords numbers per
 // record, grouped by RecordEnds::part_of.
-auto duplicate_ends(Input<uint8_t> records, const std::vector<std::string>& read_groups,
+auto duplicate_ends(Input<uint8_t> records, const std::vector<nb::bytes>& read_groups,
     const std::vector<uint16_t>& libraries, uint16_t no_library, bool cells, bool by_read_group, bool by_strand,
     const std::string& barcode_tags, bool barcode_in_name, bool umis, bool duplex, bool by_name, bool by_record,
     bool first_is_best) {
     DuplicateRules rules;
     if (read_groups.size() != libraries.size()) throw nb::value_error("a library for each read group");
-    for (size_t i = 0; i < read_groups.size(); i++) rules.libraries.emplace(read_groups[i], libraries[i]);
+    for (size_t i = 0; i < read_groups.size(); i++)
+        rules.libraries.emplace(std::string_view(read_groups[i].c_str(), read_groups[i].size()), libraries[i]);
     rules.no_library = no_library;
     rules.cells = cells;
     rules.by_read_group = by_read_group;

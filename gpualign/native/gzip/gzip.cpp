@@ -103,6 +103,7 @@ void bind_gzip(nb::module_& m) {
         .def_prop_ro("at_end", &Part::at_end, "Of the file.")
         .def_prop_ro("error", &Part::error, "What is wrong after it, or nothing.")
         .def_prop_ro("ended_early", &Part::ended_early, "That is the end of the file.")
+        .def_prop_ro("other_follows", &Part::other_follows, "Those are bytes of no member.")
         .def_prop_ro("members", &members_of,
             "(bytes of the part before its end, CRC-32, size modulo 2**32) of each member's end.")
         .def("__len__", &Part::size)

@@ -23,6 +23,10 @@ struct Damaged : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
+struct OtherFollows : Damaged {
+    OtherFollows() : Damaged("other bytes follow it") {}
+};
+
 // End of a gzip member: bytes of the part before it, and the trailer's CRC-32 and size.
 struct MemberEnd {
     uint64_t bytes;
@@ -57,7 +61,7 @@ public:
             if (!may_begin(in_, bit)) continue;
             from_block(bit);
             if (blocks_ || error_.empty()) return;
-            used_ = 0, members_.clear(), error_.clear(), ended_early_ = false;
+            used_ = 0, members_.clear(), error_.clear(), ended_early_ = other_follows_ = false;
         }
         begin_ = ~uint64_t(0);
     }
@@ -78,6 +82,7 @@ public:
     bool at_end() const { return at_end_; }  // end of the file
     const std::string& error() const { return error_; }  // what is wrong after the part
     bool ended_early() const { return ended_early_; }
+    bool other_follows() const { return other_follows_; }
     size_t size() const { return used_; }
     const std::vector<MemberEnd>& members() const { return members_; }
 
@@ -119,7 +124,7 @@ private:
         } catch (const EndedEarly& error) {
             error_ = error.what(), ended_early_ = true;
         } catch (const Damaged& error) {
-            error_ = error.what();
+            error_ = error.what(), other_follows_ = dynamic_cast<const OtherFollows*>(&error) != nullptr;
         }
         end_ = in_.position();
     }
@@ -154,9 +159,8 @@ private:
             at_end_ = true;
             return false;
         }
-        const uint8_t* head = bytes(at, 2);
-        if (head[0] != 0x1f || head[1] != 0x8b) throw Damaged("something else follows what is compressed");
-        head = bytes(at, 10);
+        if (bytes(at, 1)[0] != 0x1f || bytes(at, 2)[1] != 0x8b) throw OtherFollows();
+        const uint8_t* head = bytes(at, 10);
         if (head[2] != 8) throw Damaged("an unknown method of compression");
         const uint8_t flags = head[3];
         at += 10;
@@ -343,7 +347,8 @@ private:
     std::unique_ptr<uint16_t[]> symbols_;
     BlockCodes codes_;
     State state_ = State::header;
-    bool last_ = false, full_ = false, at_end_ = false, ended_early_ = false, members_ended_ = false;
+    bool last_ = false, full_ = false, at_end_ = false, ended_early_ = false, other_follows_ = false,
+         members_ended_ = false;
     uint32_t stored_ = 0;  // bytes of the stored block that are left
     uint64_t begin_ = 0, end_ = 0;
     std::vector<MemberEnd> members_;
