@@ -11,7 +11,6 @@ import contextlib
 import io
 import zlib
 from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import chain
 from typing import IO, Any, NamedTuple
@@ -27,6 +26,7 @@ from gpualign.io.streams import Pieces, PrefixedStream, read_at
 from gpualign.streaming.ordered import run_ordered
 from gpualign.streaming.pinned import Allocate
 from gpualign.streaming.timeline import STEPS
+from gpualign.streaming.worker_pool import WorkerPool
 
 #: bytes of a block, and of its content
 LARGEST_BLOCK = 1 << 16
@@ -312,7 +312,7 @@ class BgzfWriter:
         level: see :func:`bgzf_writer`.
     """
 
-    def __init__(self, out: PartWriter, pool: ThreadPoolExecutor | None, level: int | None) -> None:
+    def __init__(self, out: PartWriter, pool: WorkerPool | None, level: int | None) -> None:
         self._out, self._pool, self._level = out, pool, level
         self._rest = b""
 
@@ -370,7 +370,7 @@ def bgzf_writer(
         level: zlib-ng's, from 0 (not compressed) to 9; None: ISA-L or a device, which are faster.
     """
     threads = min(threads, tuning.MAX_BGZF_THREADS)
-    pool = None if threads == 1 else ThreadPoolExecutor(threads, thread_name_prefix="gpualign-bgzf")
+    pool = None if threads == 1 else WorkerPool(threads, "gpualign-bgzf")
     try:
         with part_writer(write, 0 if pool is None else 2 * threads, in_thread and pool is not None) as out:
             writer = BgzfWriter(out, pool, level)
@@ -378,7 +378,7 @@ def bgzf_writer(
             writer.finish()
     finally:
         if pool is not None:
-            pool.shutdown(wait=True, cancel_futures=True)
+            pool.close()
 
 
 @STEPS.at("deflate")
