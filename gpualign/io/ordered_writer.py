@@ -23,9 +23,7 @@ class PartWriter:
         thread: calls ``write``; None: the calling thread does.
     """
 
-    def __init__(
-        self, write: Callable[[bytes | memoryview], object], maximum: int, thread: WorkerPool | None
-    ) -> None:
+    def __init__(self, write: Callable[[bytes | memoryview], object], maximum: int, thread: WorkerPool | None) -> None:
         self._write, self._max, self._thread = write, maximum, thread
         self._parts: deque[Part | Task[None]] = deque()
         self._failed = False

@@ -214,3 +214,15 @@ def test_many_small_runs(tmp_path: Path, seed: int) -> None:
     rng = random.Random(seed)
     templates = random_templates(rng, 500, LENGTHS)
     assert sort(tmp_path, cut(rng, templates), 2000) == sorted(chain(*templates), key=coordinate_of)
+
+
+def test_runs_share_one_file(tmp_path: Path, seed: int) -> None:
+    """There may be more runs than files that may be open."""
+    rng = random.Random(seed)
+    with RecordSorter(str(tmp_path), 1 << 10, 1) as sorter:
+        before = len(os.listdir("/proc/self/fd"))
+        for part in cut(rng, random_templates(rng, 300, LENGTHS)):
+            sorter.add(RecordBatch.of(bam_records(list(chain(*part)), len(LENGTHS)), "coordinate"))
+        sorter._await_run()
+        assert len(sorter._runs) > 10
+        assert len(os.listdir("/proc/self/fd")) <= before + 2
