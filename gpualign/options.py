@@ -101,6 +101,9 @@ threads_option = click.option(
     metavar="INT",
     help="CPU threads; the output does not depend on them.  [default: all cores]",
 )
+tmp_dir_option = click.option(
+    "--tmp-dir", metavar="DIR", help="Folder for temporary files.  [default: TMPDIR, else that of the output]"
+)
 quiet_option = click.option("-q", "--quiet", is_flag=True, help="Print no summary and no warnings.")
 debug_option = click.option("--debug", is_flag=True, help="Show a Python traceback on errors.")
 #: add the options of :class:`RunOptions` to a command that runs on this machine alone

@@ -11,7 +11,8 @@ _TABLE = "--output --output-format --no-header"
 _READ_GROUP = "--read-group --rg-id --rg"
 _DUPLICATES = "--optical-distance --use-read-groups --by-strand --keep --duplicate-count --duplicate-metrics"
 _UMIS = "--barcode-tag --barcode-name --umi-distance --duplex --group"
-_RECORDS = "--output --output-format --compression-level --write-index --sort-memory --reference"
+_RECORDS = "--output --output-format --compression-level --write-index --sort-memory --tmp-dir --reference"
+_OF_SAMTOOLS = "-@ -m -T"
 
 #: command -> heading -> options in order, each by its longest name
 GROUPS: dict[str, dict[str, str]] = {
@@ -25,7 +26,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "Which alignments": "-N --secondary --all --strata --xa --sam-hit-only",
         "Records and tags": f"{_READ_GROUP} --eqx --soft-supplementary --secondary-seq --cs --tags",
         "Output": "--output --output-format --bam --paf --compression-level --un --al --report",
-        "Sorting and coverage": "--sort --sort-memory --write-index --coverage",
+        "Sorting and coverage": "--sort --sort-memory --tmp-dir --write-index --coverage",
         "Duplicates": f"--mark-duplicates --remove-duplicates {_DUPLICATES}",
         "UMIs": _UMIS,
         "Methylation": "--methylation --min-mapq --min-quality --rrbs --max-unconverted",
@@ -41,6 +42,7 @@ GROUPS: dict[str, dict[str, str]] = {
     "sort": {
         "Order": "--by-name --name-order --template",
         "Output": _RECORDS,
+        "As in samtools sort": _OF_SAMTOOLS,
         "Running": _LOCAL,
     },
     "markdup": {
@@ -49,6 +51,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "Order": "--sort --order",
         "Records and tags": f"{_READ_GROUP} --mate-tags",
         "Output": f"{_RECORDS} --coverage",
+        "As in samtools": _OF_SAMTOOLS,
         "Running": _LOCAL,
     },
     "index": {"Index": "--save-index -k -w --meth", "Running": "--threads --quiet --debug --help"},
@@ -70,7 +73,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "Output": _TABLE,
         "Running": f"--resume --max-memory {_RUNNING}",
     },
-    "makedb": {"Output": "--output --quiet --json --debug --help"},
+    "makedb": {"Output": "--output --tmp-dir --quiet --json --debug --help"},
     "lcs-filter": {
         "Query and subjects": "--query --multi-query --alphabet --lines --strand",
         "Selection": "--top --keep-ties --min-length --min-ratio --ratio-of --invert",

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import io
 from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import chain
 from typing import IO, Any, NamedTuple
@@ -26,6 +25,7 @@ from gpualign.io.streams import GZIP_MAGIC, Damaged, OtherBytes, Pieces, Prefixe
 from gpualign.streaming.ordered import run_ordered
 from gpualign.streaming.pinned import Allocate
 from gpualign.streaming.timeline import STEPS
+from gpualign.streaming.worker_pool import WorkerPool
 
 #: bytes of a block, and of its content
 LARGEST_BLOCK = 1 << 16
@@ -314,7 +314,7 @@ class BgzfWriter:
         level: see :func:`bgzf_writer`.
     """
 
-    def __init__(self, out: PartWriter, pool: ThreadPoolExecutor | None, level: int | None) -> None:
+    def __init__(self, out: PartWriter, pool: WorkerPool | None, level: int | None) -> None:
         self._out, self._pool, self._level = out, pool, level
         self._rest = b""
 
@@ -372,7 +372,7 @@ def bgzf_writer(
         level: zlib-ng's, from 0 (not compressed) to 9; None: ISA-L or a device, which are faster.
     """
     threads = min(threads, tuning.MAX_BGZF_THREADS)
-    pool = None if threads == 1 else ThreadPoolExecutor(threads, thread_name_prefix="gpualign-bgzf")
+    pool = None if threads == 1 else WorkerPool(threads, "gpualign-bgzf")
     try:
         with part_writer(write, 0 if pool is None else 2 * threads, in_thread and pool is not None) as out:
             writer = BgzfWriter(out, pool, level)
@@ -380,7 +380,7 @@ def bgzf_writer(
             writer.finish()
     finally:
         if pool is not None:
-            pool.shutdown(wait=True, cancel_futures=True)
+            pool.close()
 
 
 @STEPS.at("deflate")

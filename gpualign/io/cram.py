@@ -16,7 +16,7 @@ from gpualign.errors import GpualignError
 from gpualign.io.contigs import Contigs
 from gpualign.io.cram_errors import SamtoolsFailed, reference_error
 from gpualign.io.output_file import Sink, open_output
-from gpualign.io.paths import folder_next_to
+from gpualign.io.paths import temporary_folder
 from gpualign.sequences.reference import Reference
 
 _COPY_BYTES = 1 << 20
@@ -115,9 +115,9 @@ def sequence_tags(reference: Reference, path: str) -> list[str]:
 
 @contextlib.contextmanager
 def _private_folder(path: str | None) -> Iterator[str]:
-    """A folder for temporary files next to the output, removed at the end."""
+    """A folder for temporary files, removed at the end."""
     # named before it exists, so that an interrupt right after its creation finds what to remove
-    folder = os.path.join(folder_next_to(path), f".gpualign.{os.urandom(8).hex()}.tmp")
+    folder = os.path.join(temporary_folder(path), f".gpualign.{os.urandom(8).hex()}.tmp")
     with undone_at_the_end(lambda: _remove(folder)):
         try:
             try:

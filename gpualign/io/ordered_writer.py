@@ -6,10 +6,12 @@ from __future__ import annotations
 import contextlib
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 
-#: bytes to write, or a future of them
-Part = bytes | memoryview | Future[bytes | memoryview]
+from gpualign.streaming.worker_pool import Task, WorkerPool
+
+#: bytes to write, or a task that makes them
+Part = bytes | memoryview | Task[bytes | memoryview]
 
 
 class PartWriter:
@@ -21,11 +23,9 @@ class PartWriter:
         thread: calls ``write``; None: the calling thread does.
     """
 
-    def __init__(
-        self, write: Callable[[bytes | memoryview], object], maximum: int, thread: ThreadPoolExecutor | None
-    ) -> None:
+    def __init__(self, write: Callable[[bytes | memoryview], object], maximum: int, thread: WorkerPool | None) -> None:
         self._write, self._max, self._thread = write, maximum, thread
-        self._parts: deque[Part | Future[None]] = deque()
+        self._parts: deque[Part | Task[None]] = deque()
         self._failed = False
 
     def write(self, part: Part) -> None:
@@ -34,7 +34,7 @@ class PartWriter:
         Raises:
             what writing or computing this part or an earlier one raised.
         """
-        self._parts.append(part if self._thread is None else self._thread.submit(self._written, part))
+        self._parts.append(part if self._thread is None else self._thread.submit(partial(self._written, part)))
         while self._parts and (len(self._parts) > self._max or _is_ready(self._parts[0])):
             self._end_first()
 
@@ -45,7 +45,7 @@ class PartWriter:
 
     def _end_first(self) -> None:
         part = self._parts.popleft()
-        made = part.result() if isinstance(part, Future) else part
+        made = part.result() if isinstance(part, Task) else part
         if self._thread is None:
             self._write(made)  # type: ignore[arg-type]
 
@@ -54,14 +54,14 @@ class PartWriter:
         if self._failed:
             return
         try:
-            self._write(part.result() if isinstance(part, Future) else part)
+            self._write(part.result() if isinstance(part, Task) else part)
         except BaseException:
             self._failed = True
             raise
 
 
-def _is_ready(part: Part | Future[None]) -> bool:
-    return not isinstance(part, Future) or part.done()
+def _is_ready(part: Part | Task[None]) -> bool:
+    return not isinstance(part, Task) or part.ready
 
 
 @contextlib.contextmanager
@@ -72,11 +72,11 @@ def part_writer(write: Callable[[bytes | memoryview], object], maximum: int, in_
         maximum: limit of the queued parts.
         in_thread: write in a thread. Not for pipes: a thread that writes to a pipe without a reader cannot be stopped.
     """
-    thread = ThreadPoolExecutor(1, thread_name_prefix="gpualign-writer") if in_thread else None
+    thread = WorkerPool(1, "gpualign-writer") if in_thread else None
     try:
         writer = PartWriter(write, maximum, thread)
         yield writer
         writer.finish()
     finally:
         if thread is not None:
-            thread.shutdown(wait=True, cancel_futures=True)
+            thread.close()

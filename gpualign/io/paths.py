@@ -116,8 +116,15 @@ def is_file(path: str | None) -> bool:
     return path is not None and path != "-" and not is_special(path)
 
 
-def folder_next_to(path: str | None) -> str:
-    """The folder for an output's temporary files: its own folder, or the system's if it is not a file."""
+def temporary_folder(path: str | None, given: str | None = None) -> str:
+    """The folder for an output's temporary files.
+
+    Args:
+        given: that of --tmp-dir; None: TMPDIR, or else the output's own folder, or the system's if it is not a file.
+    """
+    folder = given or os.environ.get("TMPDIR")
+    if folder and os.path.isdir(folder):
+        return os.path.abspath(folder)
     if is_file(path):
         return os.path.dirname(os.path.realpath(str(path)))
     import tempfile  # few outputs need it

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -41,6 +41,7 @@ _LONGEST_CONTIG = (1 << 31) - 1
 _FLAG = struct.Struct("<18xH")
 _FLAG_TEXT = re.compile(rb"[0-9]{1,5}")
 _LENGTH_TEXT, _LENGTH_SHOWN = re.compile(r"-?[0-9]{1,40}"), 40
+_INTEGER = struct.Struct("<i")
 #: bytes of a piece of those that are gathered, at least: a record is known to be whole when the next one has begun
 _GATHERED_PIECE = 1 << 16
 
@@ -266,15 +267,35 @@ class RecordInput:
             raise ValueError("a negative length")
         if not self._held(size):
             raise EOFError("it is cut short")
-        taken, self._begin = self._begin[:size], self._begin[size:]
-        return taken.tobytes()
+        taken, self._begin = self._begin[:size].tobytes(), self._begin[size:]
+        return taken
+
+    def _taken_integer(self) -> int:
+        return int(_INTEGER.unpack(self._take(4))[0])
+
+    def _taken_contigs(self, count: int) -> list[tuple[str, int]]:
+        """Names and lengths, which BAM has in its own form, of as many contigs."""
+        found, held, at = [], self._begin.tobytes(), 0
+        for _ in range(count):
+            while len(held) < (end := at + 8 if len(held) < at + 4 else at + 8 + _INTEGER.unpack_from(held, at)[0]):
+                if not self._held(max(end, 2 * len(held))) and len(self._begin) < end:
+                    raise EOFError("it is cut short")
+                held = self._begin.tobytes()
+            if end < at + 8:
+                raise ValueError("a negative length")
+            found.append((text_of(held[at + 4 : end - 4].rstrip(b"\0")), _INTEGER.unpack_from(held, end - 4)[0]))
+            at = end
+        self._begin = self._begin[at:]
+        return found
 
     def _bam_header(self) -> tuple[list[str], HeaderContigs]:
         try:
-            text, contigs = _parsed_header(self._take)
-        except (ValueError, EOFError) as error:  # of self._take
+            self._take(4)  # the magic
+            lines = lines_of(self._take(self._taken_integer()).rstrip(b"\0"))
+            found = self._taken_contigs(self._taken_integer())
+        except (ValueError, EOFError) as error:  # of self._take and self._taken_contigs
             raise InputError(f"cannot be read as BAM or CRAM: its header is damaged: {error}", self.path) from error
-        return lines_of(text), self._header_contigs([(text_of(name), length) for name, length in contigs])
+        return lines, self._header_contigs(found)
 
     def _sam_header(self) -> tuple[list[str], HeaderContigs]:
         want = _HEADER_BYTES
@@ -301,6 +322,9 @@ class RecordInput:
         return lines, self._header_contigs([(contig["SN"], int(contig["LN"])) for contig in contigs])
 
     def _header_contigs(self, contigs: list[tuple[str, int]]) -> HeaderContigs:
+        shown, lengths = [name for name, _ in contigs], [length for _, length in contigs]
+        if len(set(shown)) == len(shown) and 0 <= min(lengths, default=0) <= max(lengths, default=0) <= _LONGEST_CONTIG:
+            return HeaderContigs(shown, np.array(lengths, np.int64))
         names = set[str]()
         for name, length in contigs:
             if name in names:
@@ -309,7 +333,7 @@ class RecordInput:
                 what = f"the header says that the contig {in_utf8(name)!r} has {length:,} bases; SAM allows up to "
                 raise InputError(f"{what}{_LONGEST_CONTIG:,}", self.path)
             names.add(name)
-        return HeaderContigs([name for name, _ in contigs], np.array([length for _, length in contigs], np.int64))
+        raise AssertionError("a contig is not valid")
 
     def close(self) -> None:
         self._stack.close()
@@ -319,15 +343,3 @@ class RecordInput:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _parsed_header(take: Callable[[int], bytes]) -> tuple[bytes, list[tuple[bytes, int]]]:
-    """The text of a BAM header and its contigs, up to the first record. ``take``: the next bytes of the stream."""
-
-    def integer() -> int:
-        return int(struct.unpack("<i", take(4))[0])
-
-    take(4)  # the magic
-    text = take(integer())
-    contigs = [(take(integer()).rstrip(b"\0"), integer()) for _ in range(integer())]
-    return text.rstrip(b"\0"), contigs

@@ -14,9 +14,9 @@ import threading
 from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from queue import SimpleQueue
 from typing import Any, BinaryIO, Literal, NamedTuple, TypeVar, cast
 
 import numpy as np
@@ -32,6 +32,7 @@ from gpualign.params import available_cores, available_memory
 from gpualign.sequences.offsets import offsets_of
 from gpualign.streaming.ordered import run_ordered
 from gpualign.streaming.timeline import STEPS
+from gpualign.streaming.worker_pool import Task, WorkerPool
 
 #: where a record stands in an order: its key of two numbers and, in orders by name, the record
 #: (gpualign/native/bam/sorted_batches.hpp)
@@ -149,16 +150,18 @@ _SIZE, _BEGIN, _END, _BEFORE, _AFTER = range(5, 10)
 
 @dataclass
 class _Run:
-    """A run of the external sort: a temporary file of blocks of keys and records, in order, as BGZF
-    (``gpualign/native/bam/sorted_batches.hpp``). It has no name, so that it ends with the process.
+    """A run of the external sort: a part of the temporary file, blocks of keys and records, in order, as BGZF
+    (``gpualign/native/bam/sorted_batches.hpp``).
     """
 
     file: BinaryIO
     samples: Any
     by_name: bool
-    size: int = 0
+    begin: int
     _tables: list[NDArray[np.uint64]] = field(default_factory=list)
-    _released: int = 0
+
+    def __post_init__(self) -> None:
+        self.end = self._released = self.begin
 
     def append(self, data: bytes | memoryview, table: NDArray[np.uint64], samples: Any) -> None:
         """Append blocks with their table, uint64 (n, 10), in which they begin and end as in ``data``."""
@@ -166,9 +169,9 @@ class _Run:
         rest = memoryview(data)
         while rest:
             rest = rest[self.file.write(rest) :]
-        table[:, [_BEGIN, _END]] += np.uint64(self.size)
+        table[:, [_BEGIN, _END]] += np.uint64(self.end)
         self._tables.append(table)
-        self.size += len(data)
+        self.end += len(data)
 
     # -- once it is complete
 
@@ -201,17 +204,21 @@ class _Run:
         """Give back the space of all before the blocks with records from ``low`` on."""
         _, lasts = self._bounds
         begin = bisect_left(lasts, low[:2])
-        end = int(self.table[begin, _BEGIN]) if begin < len(lasts) else self.size
+        end = int(self.table[begin, _BEGIN]) if begin < len(lasts) else self.end
         _native.release_file(self.file.fileno(), self._released, end - self._released)
         self._released = end
 
 
+#: holds a number once it is known; None: it never will be
+_Bytes = SimpleQueue["int | None"]
+
+
 class _Turn(NamedTuple):
-    """A range of the merge, with futures of the output bytes before it and up to its end."""
+    """A range of the merge, with the output bytes before it and up to its end."""
 
     bounds: tuple[Key, Key]
-    before: Future[int]
-    after: Future[int]
+    before: _Bytes
+    after: _Bytes
 
 
 class _Buffers(threading.local):
@@ -246,9 +253,10 @@ class RecordSorter:
         self._order, self._by_name = RECORD_ORDERS.index(order), order in RECORD_ORDERS[3:]
         self._block_bytes = max(_LEAST_BLOCK, min(_BLOCK_BYTES, memory // _BLOCKS_IN_MEMORY))
         self._held: deque[Any] = deque()
+        self._file: BinaryIO | None = None  # of all runs: there may be more of them than files that may be open
         self._runs: list[_Run] = []
-        self._spiller = ThreadPoolExecutor(1, thread_name_prefix="gpualign-sort")
-        self._spilling: Future[None] | None = None
+        self._spiller = WorkerPool(1, "gpualign-sort")
+        self._spilling: Task[None] | None = None
         self._records = self._templates = 0
         self.content = 0
         self._buffers = _Buffers()
@@ -260,10 +268,10 @@ class RecordSorter:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._spiller.shutdown(wait=True, cancel_futures=True)
-        for run in self._runs:
+        self._spiller.close()
+        if self._file is not None:
             with contextlib.suppress(OSError):
-                run.file.close()
+                self._file.close()
 
     def add(self, batch: RecordBatch) -> None:
         """Add the next batch, in input order.
@@ -281,7 +289,7 @@ class RecordSorter:
         self._templates += batch.templates
         if sum(batches.nbytes for batches in self._held) > 3 * quarter:
             self._await_run()
-            self._spilling = self._spiller.submit(self._spill, self._held.popleft())
+            self._spilling = self._spiller.submit(partial(self._spill, self._held.popleft()))
 
     def merged(self, form: Callable[[Records, int], Value], marks: Marks | None = None) -> Iterator[Value]:
         """Yield ``form(records, bytes before them)`` for arrays of all records in order. ``form`` runs in other
@@ -308,13 +316,14 @@ class RecordSorter:
         turns = _turns(self._ranges(batches, self._runs, size))
 
         def formed(turn: _Turn) -> tuple[Value, int, Key]:
+            after = None
             try:
                 records = self._merge_range(batches, marks, turn.bounds, numbers)
-                before = turn.before.result()
-                turn.after.set_result(before + len(records))
-            except BaseException as error:
-                turn.after.set_exception(error)
-                raise
+                if (before := turn.before.get()) is None:
+                    raise GpualignError("a range of the sort before this one failed")  # the caller gets its error
+                after = before + len(records)
+            finally:
+                turn.after.put(after)
             nbytes = len(records)
             return form(records, self._buffers.range.numbers, before), nbytes, turn.bounds[1]
 
@@ -323,7 +332,7 @@ class RecordSorter:
             yield value
             done += nbytes
             if self._runs and done > _RELEASED_BYTES:
-                self._spiller.submit(self._release, end)
+                self._spiller.submit(partial(self._release, end))
                 done = 0
 
     def _release(self, low: Key) -> None:
@@ -347,8 +356,10 @@ class RecordSorter:
     def _spill(self, batches: _native.SortedBatches) -> None:
         """Write the records of ``batches`` as a run."""
         try:
-            file = cast(BinaryIO, tempfile.TemporaryFile(dir=self._folder, buffering=0))
-            run = _Run(file, _native.SortSamples(self._order), self._by_name)
+            if self._file is None:  # without a name, so that it ends with the process
+                self._file = cast(BinaryIO, tempfile.TemporaryFile(dir=self._folder, buffering=0))
+            begin = self._runs[-1].end if self._runs else 0
+            run = _Run(self._file, _native.SortSamples(self._order), self._by_name, begin)
             self._runs.append(run)
             ranges = self._ranges(batches, [], self._range_bytes())
             workers = -(-self._threads // _PART_OF_THREADS) + self._codec.waiting
@@ -381,9 +392,9 @@ class RecordSorter:
             low = high
 
     def _await_run(self) -> None:
-        if self._spilling is not None:
-            self._spilling.result()
-            self._spilling = None
+        spilling, self._spilling = self._spilling, None
+        if spilling is not None:
+            spilling.result()
 
 
 def places_in(blocks: bytes | memoryview, sizes: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -399,10 +410,10 @@ def places_in(blocks: bytes | memoryview, sizes: NDArray[np.uint64]) -> NDArray[
 
 
 def _turns(ranges: Iterator[tuple[Key, Key]]) -> Iterator[_Turn]:
-    before: Future[int] = Future()
-    before.set_result(0)
+    before: _Bytes = SimpleQueue()
+    before.put(0)
     for bounds in ranges:
-        after: Future[int] = Future()
+        after: _Bytes = SimpleQueue()
         yield _Turn(bounds, before, after)
         before = after
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
+
+import numpy as np
 
 from gpualign.errors import InputError, UsageError
 from gpualign.io.contigs import Contigs
 from gpualign.io.header_text import bytes_of, text_of
+from gpualign.sequences.offsets import offsets_of, positions_of
 from gpualign.sequences.reference import Reference
 from gpualign.version import __version__
 
@@ -139,12 +141,15 @@ def _contig(line: str) -> tuple[str | None, str | None]:
 
 def bam_header(text: bytes, contigs: Contigs) -> bytes:
     """A SAM header as a BAM file begins (SAM specification, section 4.2)."""
-    names, offsets = contigs.shown_name_bytes
-    parts = [b"BAM\1", struct.pack("<i", len(text)), text, struct.pack("<i", len(contigs.lengths))]
-    for (begin, end), length in zip(pairwise(offsets.tolist()), contigs.lengths.tolist(), strict=True):
-        ended = names[begin:end].tobytes() + b"\0"
-        parts += [struct.pack("<i", len(ended)), ended, struct.pack("<i", length)]
-    return b"".join(parts)
+    names, ends = contigs.shown_name_bytes
+    sizes = np.diff(ends) + 1  # with a zero at the end
+    begins = offsets_of(sizes + 8)[:-1]
+    binary = np.zeros(len(names) + 9 * len(sizes), np.uint8)
+    for at, numbers in ((begins, sizes), (begins + 4 + sizes, contigs.lengths)):
+        binary[at[:, None] + np.arange(4)] = numbers.astype("<i4").view(np.uint8).reshape(-1, 4)
+    binary[positions_of(begins + 4, sizes - 1)] = names
+    head = b"BAM\1", struct.pack("<i", len(text)), text, struct.pack("<i", len(sizes))
+    return b"".join((*head, binary.tobytes()))
 
 
 def _header_line(kind: str, fields: dict[str, str]) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from gpualign.io.record_sorter import RECORD_ORDERS, RecordOrder
-from gpualign.markdup.options import input_options, take_layout
+from gpualign.markdup.options import input_options, samtools_options, take_layout, take_samtools_options
 from gpualign.markdup.params import Marking, RecordFiles
 from gpualign.options import local_run_options, take_run_options
 from gpualign.records.options import (
@@ -42,6 +42,7 @@ from gpualign.records.options import (
 @read_group_options
 @input_options
 @layout_options
+@samtools_options
 @local_run_options
 def command(
     records: str, sort: bool, order: RecordOrder | None, tag_duplicates: bool, mate_tags: bool | None, **values: Any
@@ -65,6 +66,7 @@ def command(
     assert marking is not None
     files = RecordFiles(records, values.pop("reference"), values.pop("duplicate_metrics"), values.pop("coverage"))
     read_group = take_read_group(values)
+    take_samtools_options(values, besides=1)
     options = take_run_options(values)
     layout = take_layout(values, hold=True)
     from gpualign.engine.malloc_tuning import reuse_memory

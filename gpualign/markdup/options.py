@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
 import click
 
 from gpualign.io.record_sorter import RecordOrder
-from gpualign.options import together
+from gpualign.options import SIZE, together
+from gpualign.params import available_cores
 from gpualign.records.alignment_output import AlignmentLayout
 from gpualign.records.options import take_layout_options
 
@@ -23,6 +25,37 @@ input_options = together(
         help="Format of the output.  [default: by the extension of -o, else sam]",
     ),
 )
+
+#: of samtools, which :func:`take_samtools_options` turns into ours
+samtools_options = together(
+    click.option("-@", "samtools_threads", type=click.IntRange(min=0), metavar="INT", help="CPU threads, for -t."),
+    click.option("-m", "thread_memory", type=SIZE, metavar="SIZE", help="--sort-memory for each thread."),
+    click.option(
+        "-T",
+        "prefix",
+        metavar="PREFIX",
+        help="Prefix or folder of temporary files, which have no names here: its folder, for --tmp-dir.",
+    ),
+)
+
+
+def take_samtools_options(values: dict[str, Any], besides: int) -> None:
+    """Replace samtools' options in the command's keyword arguments by ours.
+
+    Args:
+        besides: threads that -@ does not count: 0 in samtools sort, 1 in samtools markdup.
+    """
+    threads, memory, prefix = (values.pop(name) for name in ("samtools_threads", "thread_memory", "prefix"))
+    ours = {"-@": (threads, "threads"), "-m": (memory, "sort_memory"), "-T": (prefix, "tmp_dir")}
+    for name, (value, field) in ours.items():
+        if value is not None and values[field] is not None:
+            raise click.UsageError(f"{name} and --{field.replace('_', '-')} are one option: give one of them")
+    if threads is not None:
+        values["threads"] = max(1, threads + besides)
+    if memory is not None:
+        values["sort_memory"] = memory * (values["threads"] or available_cores())
+    if prefix is not None:
+        values["tmp_dir"] = prefix if os.path.isdir(prefix) else os.path.dirname(prefix) or "."
 
 
 def take_layout(values: dict[str, Any], hold: bool = False) -> Callable[[RecordOrder], AlignmentLayout]:

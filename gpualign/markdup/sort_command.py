@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from gpualign.io.record_sorter import RecordOrder
-from gpualign.markdup.options import input_options, take_layout
+from gpualign.markdup.options import input_options, samtools_options, take_layout, take_samtools_options
 from gpualign.markdup.params import NAME_ORDERS, RecordFiles
 from gpualign.options import local_run_options, take_run_options
 from gpualign.records.options import layout_options
@@ -31,6 +31,7 @@ from gpualign.records.options import layout_options
 )
 @input_options
 @layout_options
+@samtools_options
 @local_run_options
 def command(records: str, by_name: bool, name_order: RecordOrder | None, template: bool, **values: Any) -> None:
     """Sort the records of a SAM, BAM or CRAM file by coordinate, by name or by template.
@@ -50,6 +51,7 @@ def command(records: str, by_name: bool, name_order: RecordOrder | None, templat
     if by_name or name_order:
         order = name_order or "natural"
     files = RecordFiles(records, values.pop("reference"))
+    take_samtools_options(values, besides=0)
     options = take_run_options(values)
     layout = take_layout(values)
     from gpualign.engine.malloc_tuning import reuse_memory

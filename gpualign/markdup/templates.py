@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.errors import InputError
 from gpualign.io.bgzf import BgzfCodec
-from gpualign.io.paths import folder_next_to
+from gpualign.io.paths import temporary_folder
 from gpualign.io.record_input import RecordChunk, RecordInput
 from gpualign.io.record_sorter import RecordBatch, Records, RecordSorter, TemplateNumbers, usual_memory
 from gpualign.markdup.params import Marking
@@ -116,7 +116,7 @@ def prepared_batches(
 
     if plan.collated(marking):  # by way of a sorter of its own, which has half of the memory
         memory = (layout.sort_memory or usual_memory(options.threads)) // 2
-        folder = folder_next_to(options.output)
+        folder = temporary_folder(options.output, layout.tmp_dir)
 
         def by_template(chunk: RecordChunk) -> RecordBatch:
             return RecordBatch.of(chunk.records(), "template", templates="none")

@@ -10,7 +10,7 @@ from gpualign.engine.select import Kernels, Work
 KERNELS = Kernels("bgzf", core_rate=4e7, compile_s=1.0, variants=(("bgzf", {}),))
 
 #: that of `sort` for BAM on the CPU, if none is asked for: as small as samtools writes it
-LEVEL_OF_SORT = 5
+LEVEL_OF_SORT = 6
 
 
 def work_of(path: str) -> Work:

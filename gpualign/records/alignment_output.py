@@ -23,7 +23,7 @@ from gpualign.io.cram import CramIndex, cram_writer
 from gpualign.io.files import os_reason
 from gpualign.io.ordered_writer import part_writer
 from gpualign.io.output_file import Sink, open_output
-from gpualign.io.paths import folder_next_to, is_file, is_packed
+from gpualign.io.paths import is_file, is_packed, temporary_folder
 from gpualign.io.record_sorter import RecordBatch, RecordOrder, Records, RecordSorter, usual_memory
 from gpualign.io.sam_header import bam_header
 from gpualign.records.observer import RecordObserver
@@ -86,10 +86,11 @@ class AlignmentLayout:
     Attributes:
         format: one of :data:`FORMATS`; None: by the output's extension, SAM where that says nothing.
         order: of the records; but for that of the input they are held until all are known.
-        sort_memory: bytes of records held for sorting; more go to temporary files next to the output. None: as many as
+        sort_memory: bytes of records held for sorting; more go to temporary files. None: as many as
             :func:`usual_memory` says.
+        tmp_dir: folder for these files; None: :func:`temporary_folder`.
         write_index: a .bai, .csi or .crai next to the output.
-        compression_level: of BAM and CRAM, from 0, not compressed, to 9; None: 1 for BAM (`sort` asks for 5 then,
+        compression_level: of BAM and CRAM, from 0, not compressed, to 9; None: 1 for BAM (`sort` asks for 6 then,
             without a GPU), htslib's default for CRAM.
         hold: records are written when all of them are known, sorted or not, so that duplicates can be marked.
     """
@@ -100,6 +101,7 @@ class AlignmentLayout:
     write_index: bool = False
     compression_level: int | None = None
     hold: bool = False
+    tmp_dir: str | None = None
 
     def __post_init__(self) -> None:
         if self.format is not None and self.format not in FORMATS:
@@ -109,6 +111,8 @@ class AlignmentLayout:
             raise UsageError(f"an index needs records in the order of coordinates ({how})")
         if self.compression_level is not None and not 0 <= self.compression_level <= 9:
             raise UsageError(f"compression level must be from 0 to 9, not {self.compression_level}")
+        if self.tmp_dir is not None and not os.path.isdir(self.tmp_dir):
+            raise UsageError(f"there is no folder {self.tmp_dir} for temporary files")
         if self.sort_memory is not None and self.sort_memory < 1 << 20:
             raise UsageError(f"memory for sorting must be at least 1M, not {self.sort_memory}")
 
@@ -215,7 +219,8 @@ def open_alignments(
                 yield sink
         else:
             memory = layout.sort_memory or usual_memory(threads)
-            with RecordSorter(folder_next_to(path), memory, threads, layout.order, codec) as sorter:
+            folder = temporary_folder(path, layout.tmp_dir)
+            with RecordSorter(folder, memory, threads, layout.order, codec) as sorter:
                 held = HeldRecords(sorter, observer)
                 yield held
                 thin = layout.sort and sorter.content < _BYTES_PER_BASE * int(contigs.lengths.sum())

@@ -151,10 +151,11 @@ class Coverage:
     def thresholds(self) -> str:
         """mosdepth's thresholds, with whole contigs for regions."""
         rows = ["\t".join(["#chrom", "start", "end", "region", *(f"{depth}X" for depth in THRESHOLDS)])]
-        found = {contig.name: contig for contig in self.contigs()}
+        found = {contig.name: [contig.at_least(depth) for depth in THRESHOLDS] for contig in self.contigs()}
+        none = "\t0" * len(THRESHOLDS)
         for name, length in zip(self._names, self._lengths, strict=True):
-            counts = [found[name].at_least(depth) if name in found else 0 for depth in THRESHOLDS]
-            rows.append("\t".join(map(str, [name, 0, length, "unknown", *counts])))
+            counts = "".join(f"\t{count}" for count in found[name]) if name in found else none
+            rows.append(f"{name}\t0\t{length}\tunknown{counts}")
         return "\n".join(rows) + "\n"
 
 

@@ -51,7 +51,8 @@ class DuplicateMarking:
         umi_distance: bases by which the UMIs of a molecule may differ (directional adjacency, as UMI-tools has it); 0:
             barcodes are compared as they are; "auto": 1, and UMIs seen once may be errors of others two or three bases
             away, where that is likelier than chance (docs/internals/algorithms.md).
-        duplex: a UMI has two parts, in another order on the second strand of a molecule.
+        duplex: a UMI has two parts, in another order on the second strand of a molecule. Strands of other UMIs are not
+            joined.
         group: write the number of each template's molecule as the tag MI.
         count: write how many templates a kept one stands for as the tag dc.
         tag_kind: write of what kind a duplicate is as the tag DT.
@@ -113,7 +114,7 @@ class DuplicateMarking:
             records,
             [bytes_of(group) for group in libraries.read_groups],
             list(libraries.indices),
-            libraries.default,
+            len(libraries.names) - 1,
             self.optical_distance > 0,
             self.by_read_group,
             self.by_strand,
@@ -132,16 +133,14 @@ class Libraries(NamedTuple):
     """The libraries of a run.
 
     Attributes:
-        names: names of the libraries; the last is :data:`UNKNOWN_LIBRARY`.
-        read_groups: IDs, if there are several, which the records then name.
+        names: names of the libraries; the last is :data:`UNKNOWN_LIBRARY`, that of records of no read group.
+        read_groups: IDs.
         indices: for each read group, the index of its library in ``names``.
-        default: index of the library of other records.
     """
 
     names: tuple[str, ...]
     read_groups: tuple[str, ...]
     indices: tuple[int, ...]
-    default: int
 
     @classmethod
     def of(cls, header_lines: Iterable[str]) -> Libraries:
@@ -153,10 +152,7 @@ class Libraries(NamedTuple):
                 groups[fields.get("ID", "")] = in_utf8(fields.get("LB", UNKNOWN_LIBRARY))
         named = dict.fromkeys(name for name in groups.values() if name != UNKNOWN_LIBRARY)
         names = (*named, UNKNOWN_LIBRARY)
-        indices = tuple(names.index(name) for name in groups.values())
-        if len(groups) <= 1:
-            return cls(names, (), (), indices[0] if indices else 0)
-        return cls(names, tuple(groups), indices, len(names) - 1)
+        return cls(names, tuple(groups), tuple(names.index(name) for name in groups.values()))
 
 
 class Duplicates:
@@ -200,8 +196,13 @@ class Duplicates:
         rows = [LibraryMetrics(name, *row) for name, row in zip(names, counts, strict=True)]
         if not rows[-1].reads and len(names) - 1 not in self._libraries.indices:
             rows.pop()
-        without_barcode = self._finder.without_barcode() if self._marking.with_barcodes else None
-        return DuplicateMetrics(tuple(rows), tuple(self._finder.set_sizes()), without_barcode)
+        barcode, strand = self._finder.without()
+        return DuplicateMetrics(
+            tuple(rows),
+            tuple(self._finder.set_sizes()),
+            barcode if self._marking.with_barcodes else None,
+            strand if self._marking.duplex else None,
+        )
 
 
 class LibraryMetrics(NamedTuple):
@@ -256,21 +257,23 @@ class DuplicateMetrics(NamedTuple):
         set_sizes: number of sets of equal pairs by size: all; optical duplicates with their original; all without
             optical duplicates.
         without_barcode: templates with a mapped read that lack a barcode; None: barcodes are not used.
+        without_strand: templates with a mapped read whose UMI does not have two parts; None: it need not.
     """
 
     libraries: tuple[LibraryMetrics, ...]
     set_sizes: tuple[dict[int, int], ...]
     without_barcode: int | None = None
+    without_strand: int | None = None
 
     def report(self) -> dict[str, Any]:
         """Fields of the JSON report."""
         mapped = sum(library.mapped for library in self.libraries)
         duplicates = sum(library.duplicates for library in self.libraries)
-        without = {} if self.without_barcode is None else {"without_barcode": self.without_barcode}
+        without = {"without_barcode": self.without_barcode, "without_strand": self.without_strand}
         return {
             "reads": duplicates,
             "share": round(duplicates / max(1, mapped), 6),
-            **without,
+            **{name: count for name, count in without.items() if count is not None},
             "libraries": [library.report() for library in self.libraries],
             "set_sizes": {str(size): count for size, count in self.set_sizes[0].items()},
         }

@@ -120,9 +120,12 @@ def observing(
 
 
 def warn_of_barcodes(fields: dict[str, Any], warn: Callable[[str], None]) -> None:
-    """Say how many templates lack one, where they were asked for."""
-    if without := fields.get("duplicates", {}).get("without_barcode"):
+    """Say how many templates lack one, or a part of it, where they were asked for."""
+    found = fields.get("duplicates", {})
+    if without := found.get("without_barcode"):
         warn(f"no barcode was found for {counted(without, 'template')}: these were compared with each other")
+    if without := found.get("without_strand"):
+        warn(f"the UMIs of {counted(without, 'template')} do not have two parts (AAAA+CCCC): their strands stay apart")
 
 
 def duplicates_summary(fields: dict[str, Any]) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from gpualign.options import SIZE, default_of, together
+from gpualign.options import SIZE, default_of, tmp_dir_option, together
 from gpualign.records.duplicates import DuplicateMarking
 
 
@@ -30,9 +30,10 @@ layout_options = together(
         "--sort-memory",
         type=SIZE,
         metavar="SIZE",
-        help="Memory for sorting and marking; beyond it records go to temporary files next to the output.  "
+        help="Memory for sorting and marking; beyond it records go to temporary files.  "
         "[default: 1G per thread, at most a quarter of the free memory]",
     ),
+    tmp_dir_option,
     click.option(
         "--write-index", is_flag=True, help="Write .bai, .csi or .crai next to an output that is sorted by coordinate."
     ),
@@ -40,15 +41,15 @@ layout_options = together(
         "--compression-level",
         type=int,
         metavar="INT",
-        help="Compression of BAM and CRAM, from 0 (none) to 9 (slowest); 5 makes BAM as small as samtools does.  "
-        "[default: 1 for BAM; 5 for BAM of sort, unless a GPU compresses; htslib's for CRAM]",
+        help="Compression of BAM and CRAM, from 0 (none) to 9 (slowest); 6 makes BAM as small as samtools does.  "
+        "[default: 1 for BAM; 6 for BAM of sort, unless a GPU compresses; htslib's for CRAM]",
     ),
 )
 
 
 def take_layout_options(values: dict[str, Any]) -> dict[str, Any]:
     """Remove these options from the command's keyword arguments; fields of :class:`AlignmentLayout`."""
-    return {name: values.pop(name) for name in ("sort_memory", "write_index", "compression_level")}
+    return {name: values.pop(name) for name in ("sort_memory", "tmp_dir", "write_index", "compression_level")}
 
 
 #: add the options of the read group, which :func:`take_read_group` collects

@@ -10,15 +10,13 @@ import gc
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
-from queue import SimpleQueue
-from typing import Any, TypeAlias, TypeVar
+from functools import partial
+from typing import Any, TypeVar
 
-from gpualign.streaming.queue_thread import QueueThread
+from gpualign.streaming.worker_pool import Task, WorkerPool
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-#: holds one result or error, once it is there
-_Outcome: TypeAlias = SimpleQueue[tuple[Any, BaseException | None]]
 
 
 class _Thread(threading.local):
@@ -51,52 +49,18 @@ def run_ordered(
     if workers <= 1:
         yield from map(work, items)
         return
-    tasks: SimpleQueue[tuple[Item, _Outcome] | None] = SimpleQueue()
-    threads: list[QueueThread] = []
-    pending: deque[_Outcome] = deque()
-    ended = False
-
-    def serve() -> None:
-        while (task := tasks.get()) is not None and not ended:
-            item, outcome = task
-            del task
-            try:
-                outcome.put((work(item), None))
-            except BaseException as error:
-                outcome.put((None, error))
-            del item, outcome  # an idle thread holds nothing
-
+    pool, pending = WorkerPool(workers, "gpualign"), deque[Task[Result]]()
     try:
         for item in items:
-            if len(threads) < workers:
-                thread = QueueThread(serve, tasks, f"gpualign_{len(threads)}")
-                thread.start()
-                threads.append(thread)
-            pending.append(SimpleQueue())
-            tasks.put((item, pending[-1]))
-            while pending and (len(pending) >= 2 * workers or not pending[0].empty()):
-                yield _result(pending.popleft())
+            pending.append(pool.submit(partial(work, item)))
+            del item  # the task holds it
+            while pending and (len(pending) >= 2 * workers or pending[0].ready):
+                yield pending.popleft().result()
         while pending:
-            yield _result(pending.popleft())
+            yield pending.popleft().result()
     except BaseException:
         if stop is not None:
             stop()
         raise
     finally:
-        ended = True
-        for _ in threads:
-            tasks.put(None)
-        if not _THREAD.collecting:
-            for thread in threads:
-                thread.join()
-
-
-def _result(outcome: _Outcome) -> Any:
-    """Wait for a result, or raise its error."""
-    result, error = outcome.get()
-    if error is None:
-        return result
-    try:
-        raise error
-    finally:
-        del error  # it refers to this frame
+        pool.close(wait=not _THREAD.collecting)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pytest
 
 from gpualign.io.ordered_writer import part_writer
+from gpualign.streaming.worker_pool import WorkerPool
 
 
 @pytest.mark.parametrize("in_thread", [True, False])
@@ -19,9 +20,9 @@ def test_order(in_thread: bool) -> None:
         time.sleep(0.002 * (i % 3))
         return b"%d " % i
 
-    with ThreadPoolExecutor(4) as pool, part_writer(lambda part: out.append(bytes(part)), 3, in_thread) as writer:
+    with WorkerPool(4, "makers") as pool, part_writer(lambda part: out.append(bytes(part)), 3, in_thread) as writer:
         for i in range(60):
-            writer.write(pool.submit(make, i) if i % 2 else b"%d " % i)
+            writer.write(pool.submit(partial(make, i)) if i % 2 else b"%d " % i)
     assert b"".join(out).split() == [b"%d" % i for i in range(60)]
 
 
@@ -43,14 +44,14 @@ def test_errors_reach_whoever_hands_on(in_thread: bool, side: str) -> None:
     expected = ZeroDivisionError if side == "maker" else BrokenPipeError
 
     def run() -> None:
-        with ThreadPoolExecutor(2) as pool, part_writer(write, 2, in_thread) as writer:
+        with WorkerPool(2, "makers") as pool, part_writer(write, 2, in_thread) as writer:
             for i in range(40):
-                writer.write(pool.submit(make, i))
+                writer.write(pool.submit(partial(make, i)))
 
     with pytest.raises(expected):
         run()
     assert written == [b"%d" % i for i in range(39 if side == "last" else 5)]
-    assert "gpualign-writer" not in [thread.name for thread in threading.enumerate()]
+    assert not any(thread.name.startswith("gpualign-writer") for thread in threading.enumerate())
 
 
 def test_a_run_that_breaks_off_writes_no_more() -> None:

@@ -154,9 +154,9 @@ def test_libraries(groups: list[str], expected: list[int]) -> None:
 
 
 def test_libraries_of_headers() -> None:
-    assert Libraries.of(HEADER) == (("x", "y", "Unknown Library"), ("g1", "g2", "g3", "g4"), (0, 1, 0, 2), 2)
-    assert Libraries.of(["@RG\tID:g\tLB:x"]) == (("x", "Unknown Library"), (), (), 0)
-    assert Libraries.of(["@RG\tID:g"]) == (("Unknown Library",), (), (), 0)
+    assert Libraries.of(HEADER) == (("x", "y", "Unknown Library"), ("g1", "g2", "g3", "g4"), (0, 1, 0, 2))
+    assert Libraries.of(["@RG\tID:g\tLB:x"]) == (("x", "Unknown Library"), ("g",), (0,))
+    assert Libraries.of(["@RG\tID:g"]) == (("Unknown Library",), ("g",), (0,))
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,15 @@ import subprocess
 from collections.abc import Callable
 from itertools import chain, groupby
 from pathlib import Path
+from typing import Any
 
 import pysam
 import pytest
 
 import gpualign
+from gpualign.io.paths import temporary_folder
+from gpualign.io.record_sorter import RecordSorter
+from gpualign.records import alignment_output
 from tests.helpers.bam import random_templates
 from tests.helpers.commands import program
 from tests.helpers.files import write_bgzf
@@ -152,10 +156,10 @@ def test_cram_of_few_reads_without_a_reference(cli: Cli, tmp_path: Path) -> None
     ]
 
 
-def test_the_default_level_of_bam_is_5(tmp_path: Path, shuffled: Path) -> None:
-    for level in (None, 1, 5):
+def test_the_default_level_of_bam_is_6(tmp_path: Path, shuffled: Path) -> None:
+    for level in (None, 1, 6):
         gpualign.sort(shuffled, tmp_path / f"{level}.bam", device="cpu", compression_level=level)
-    default, fast, small = ((tmp_path / f"{level}.bam").read_bytes() for level in (None, 1, 5))
+    default, fast, small = ((tmp_path / f"{level}.bam").read_bytes() for level in (None, 1, 6))
     assert default == small
     assert len(small) < len(fast)
 
@@ -278,3 +282,43 @@ def test_a_gpu_inflates_and_deflates(cli: Cli, tmp_path: Path, shuffled: Path, w
         assert cli(*words, tmp_path / "in.bam", "-o", tmp_path / f"{device}.bam", device=device)[0] == 0
         found.append(records_of(tmp_path / f"{device}.bam"))
     assert found[0] == found[1] != []
+
+
+def test_options_of_samtools(cli: Cli, tmp_path: Path, shuffled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """-m is for each thread; -@ of markdup does not count the main one; -T is a folder, or a prefix in one."""
+    seen: list[tuple[str, int, int]] = []
+
+    class Sorter(RecordSorter):
+        def __init__(self, folder: str, memory: int, threads: int, *rest: Any) -> None:
+            seen.append((folder, memory, threads))
+            super().__init__(folder, memory, threads, *rest)
+
+    monkeypatch.setattr(alignment_output, "RecordSorter", Sorter)
+    for command, prefix in (("sort", tmp_path), ("markdup", tmp_path / "prefix")):
+        options = ("-@", 2, "-m", "3M", "-T", prefix)
+        assert cli(command, shuffled, "-o", "/dev/null", "-O", "bam", *options)[0] == 0
+    assert seen == [(str(tmp_path), 6 << 20, 2), (str(tmp_path), 9 << 20, 3)]
+    for option, ours in (("-@", "--threads"), ("-m", "--sort-memory"), ("-T", "--tmp-dir")):
+        value = {"-@": 2, "-m": "1M", "-T": tmp_path}[option]
+        code, _, error = cli("sort", shuffled, option, value, ours, value)
+        assert code == 2
+        assert f"{option} and {ours} are one option" in error
+
+
+@pytest.mark.parametrize("words", [("sort",), ("markdup", "--mate-tags", "--no-progress")])
+def test_folder_of_temporary_files(
+    cli: Cli, tmp_path: Path, shuffled: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    """--tmp-dir, else TMPDIR, else that of the output."""
+    monkeypatch.delenv("TMPDIR", raising=False)
+    assert temporary_folder(str(tmp_path / "x.bam")) == str(tmp_path)
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "none"))
+    assert temporary_folder(str(tmp_path / "x.bam")) == str(tmp_path)
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "a"))
+    assert temporary_folder(str(tmp_path / "x.bam")) == str(tmp_path / "a")
+    assert temporary_folder(str(tmp_path / "x.bam"), str(tmp_path / "b")) == str(tmp_path / "b")
+    code, _, error = cli(*words, shuffled, "--tmp-dir", tmp_path / "none", "-o", tmp_path / "x.bam")
+    assert code == 2
+    assert "there is no folder" in error

@@ -267,3 +267,60 @@ def test_of_several_tags_the_last_is_the_umi(cli: Cli, tmp_path: Path) -> None:
     lines = [line for i, tag in enumerate(tags) for line in single(f"r{i}", 100, tags=tag)]
     found = molecules(cli, tmp_path, lines, "--barcode-tag", "CB,UB", "--umi-distance", "1")
     assert found == {"r0": "0", "r1": "0", "r2": "1"}
+
+
+@pytest.mark.parametrize("mates", ["--mate-tags", "--no-mate-tags"])
+@pytest.mark.parametrize(("distance", "expected"), [("0", 1), ("1", 2), ("auto", 2)])
+def test_the_end_of_r1_is_part_of_a_molecule(
+    cli: Cli, tmp_path: Path, distance: str, expected: int, mates: str
+) -> None:
+    """As in UMI-tools (--paired), if UMIs are compared base by base; else as with Picard's BARCODE_TAG."""
+    lines = [
+        line
+        for i in range(4)
+        for swapped in (False, True)
+        for line in pair(f"r{i}{swapped}", 100, 200, tags="RX:Z:ACGTAC", swapped=swapped)
+    ]
+    lines += single("s", 100, tags="RX:Z:ACGTAC")
+    for given in (lines, random.Random(1).sample(lines, len(lines))):
+        found = molecules(cli, tmp_path, given, "--barcode-tag", "RX", "--umi-distance", distance, mates)
+        assert len(set(found.values())) == expected
+        assert len({name[2:] + number for name, number in found.items() if name != "s"}) == 2
+
+
+@pytest.mark.parametrize("umi", ["ACGTAC", "ACGTAC+", "AC+GT+AC"])
+def test_a_duplex_needs_umis_of_two_parts(cli: Cli, tmp_path: Path, umi: str) -> None:
+    """Where there are none, no strands are named or joined, and a warning counts the templates."""
+    lines = [
+        line
+        for i, swapped in enumerate((False, True, True))
+        for line in pair(f"r{i}", 100, 200, tags=f"RX:Z:{umi}", swapped=swapped)
+    ]
+    lines += [*pair("two", 100, 200, tags="RX:Z:AAA+CCC"), *pair("none", 300, 400)]
+    found = molecules(cli, tmp_path, lines, "--barcode-tag", "RX", "--duplex")
+    assert found == {"r0": "0", "r1": "1", "r2": "1", "two": "2/A", "none": "3"}
+    error = cli("markdup", tmp_path / "in.sam", "-o", tmp_path / "out.sam", "--barcode-tag", "RX", "--duplex")[2]
+    assert "warning: the UMIs of 3 templates do not have two parts (AAAA+CCCC): their strands stay apart" in error
+    assert "warning: no barcode was found for 1 template" in error
+
+
+@pytest.mark.parametrize("empty", ["RX:Z:", "RX:Z:-", "RX:Z:+", "XX:i:1"])
+@pytest.mark.parametrize("order", ["SO:unsorted\tGO:query", "SO:coordinate"])
+@pytest.mark.parametrize("distance", ["0", "1"])
+def test_an_empty_umi_is_none(cli: Cli, tmp_path: Path, empty: str, order: str, distance: str) -> None:
+    """It is that of templates without the tag, and no error of a UMI of one base."""
+    lines = [
+        line for name, tag in (("a", empty), ("b", "XX:i:1"), ("c", "RX:Z:A")) for line in single(name, 9, tags=tag)
+    ]
+    path = write_sam(tmp_path / "in.sam", lines, [f"@HD\tVN:1.6\t{order}", *HEAD[1:]])
+    words = ("--barcode-tag", "RX", "--umi-distance", distance)
+    code, _, error = cli("markdup", path, "-o", tmp_path / "out.sam", *words)
+    assert code == 0
+    assert "warning: no barcode was found for 2 templates" in error
+    assert [int(line.split("\t")[1]) for line in records_of(tmp_path / "out.sam")] == [0, 0x400, 0]
+
+
+def test_an_empty_part_is_not_a_longer_umi(cli: Cli, tmp_path: Path) -> None:
+    lines = [line for i, umi in enumerate(("A+", "A", "A+C")) for line in single(f"r{i}", 9, tags=f"RX:Z:{umi}")]
+    found = molecules(cli, tmp_path, lines, "--barcode-tag", "RX", "--umi-distance", "2")
+    assert len(set(found.values())) == 3

@@ -1,4 +1,4 @@
-"""Ctrl-C at any moment: the ordered loop and the prefetched iterator end, and so does the process."""
+"""Ctrl-C at any moment: whoever waits for other threads ends, and so does the process."""
 
 from __future__ import annotations
 
@@ -11,10 +11,18 @@ import pytest
 # Python's own modules too: there the handler of a signal may run. Not within Thread.start, which takes microseconds and
 # does not bear it. The last round is not interrupted.
 PROGRAM = """
-import sys, threading
+import gzip, sys, threading
 from contextlib import closing
+from functools import partial
+import numpy as np
+from gpualign import _native
+from gpualign.io.bgzf import bgzf_writer
+from gpualign.io.ordered_writer import part_writer
+from gpualign.io.record_sorter import RecordBatch, RecordSorter
+from gpualign.sequences.batch import join_bytes
 from gpualign.streaming.ordered import run_ordered
 from gpualign.streaming.prefetch import Prefetch
+from gpualign.streaming.worker_pool import WorkerPool
 
 def work(number):
     return 2 * number
@@ -26,6 +34,30 @@ def use_loop():
 def use_prefetch():
     with closing(Prefetch(iter(range(0, 8, 2)))) as results:
         return list(results)
+
+def use_writer():
+    parts = []
+    with WorkerPool(2, "makers") as pool, part_writer(parts.append, 2, True) as writer:
+        for number in range(4):
+            writer.write(pool.submit(partial(work, number)))
+    return parts
+
+def use_bgzf():
+    parts = []
+    with bgzf_writer(parts.append, 2, True) as writer:
+        for number in range(4):
+            writer.write_blocks(memoryview(gzip.compress(b"%d " % work(number))))
+    return list(map(int, gzip.decompress(b"".join(parts)).split()))
+
+LINES = [b"r\\t0\\tc\\t%d\\t9\\t1M\\t*\\t0\\t0\\tA\\tI\\n" % at for at in (7, 3, 5, 1)]
+RECORDS = [_native.bam_records(np.frombuffer(line, np.uint8), *join_bytes([b"c"]))[0] for line in LINES]
+
+def use_sorter():  # whose memory holds no record
+    with RecordSorter("/tmp", 1, 2) as sorter:
+        for records in RECORDS:
+            sorter.add(RecordBatch.of(records, "coordinate"))
+        found = b"".join(sorter.merged(lambda records, before: records.tobytes()))
+    return np.frombuffer(found, np.int32).reshape(4, -1)[:, 2].tolist()
 
 def starts_thread(frame):
     while frame is not None and frame.f_code is not threading.Thread.start.__code__:
@@ -52,14 +84,16 @@ def interrupted_at(moment):
 
 moment = 1
 while interrupted_at(moment):
-    moment += 1
+    moment += {step}
 print(moment)
 """
 
 
-@pytest.mark.parametrize("use", ["use_loop", "use_prefetch"])
-def test_no_interrupt_blocks_a_thread(use: str) -> None:
-    words = [sys.executable, "-c", PROGRAM.format(use=use)]
+@pytest.mark.parametrize(
+    ("use", "step"), [("use_loop", 1), ("use_prefetch", 1), ("use_writer", 1), ("use_bgzf", 2), ("use_sorter", 13)]
+)
+def test_no_interrupt_blocks_a_thread(use: str, step: int) -> None:
+    words = [sys.executable, "-c", PROGRAM.format(use=use, step=step)]
     run = subprocess.run(words, capture_output=True, text=True, timeout=100)
     assert run.returncode == 0, run.stderr
-    assert int(run.stdout) > 20  # of about 90 and 50 moments
+    assert int(run.stdout) > 20  # of 50 and more moments

@@ -4,7 +4,7 @@
 #include <unordered_map>
 
 #include "arrays.hpp"
-#include "bam/record_order.hpp"
+#include "bam/named_templates.hpp"
 #include "bindings.hpp"
 #include "text/text_input.hpp"
 
@@ -23,7 +23,7 @@ auto adjacent_mates(Input<uint8_t> records) {
             const std::string_view name = template_name(record);
             if (number < 0 || name != last) number++, last = name;
             if (!record.is(kFlagPaired) || !record.primary()) continue;
-            const auto [found, added] = first.emplace(hash_text(name), number);
+            const auto [found, added] = first.emplace(hash_text(name, read_group_hash(record)), number);
             if (!added) (found->second == number ? adjacent : apart)++;
         }
     }

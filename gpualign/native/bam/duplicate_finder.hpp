@@ -76,8 +76,8 @@ public:
         status_.assign(size_t(templates_), kNoDuplicate);
         if (with_sets_) sizes_.assign(size_t(templates_), 0), kept_.assign(size_t(templates_), kNobody);
         if (!join_.empty()) {
-            join_.finish(
-                threads, counts_, [&](std::vector<TemplateEnds>&& templates, const std::vector<uint32_t>& sources) {
+            join_.finish(threads, with_umis(), counts_,
+                [&](std::vector<TemplateEnds>&& templates, const std::vector<uint32_t>& sources) {
                     if (umi_distance_ >= 0)
                         for (size_t i = 0; i < templates.size(); i++) umis_[templates[i].number] = umis_[sources[i]];
                     std::vector<uint32_t> begins = group_by_part(templates, 2 * kHashParts, part_of);
@@ -121,10 +121,11 @@ public:
         }
         return numbers;
     }
-    // 'A' or 'B' for the strand of each template of a duplex.
+    // 'A' or 'B' for the strand of each template of a duplex; 0 if it is unknown.
     std::vector<uint8_t> strands() const {
         std::vector<uint8_t> strands;
-        for (const Umi& umi : umis_) strands.push_back(umi.high & Umi::kStrand ? 'B' : 'A');
+        for (const Umi& umi : umis_)
+            strands.push_back(umi.high & Umi::kStrand ? 'A' : umi.low & Umi::kStrand ? 'B' : 0);
         return strands;
     }
     const std::vector<DuplicateCounts>& duplicates() const { return duplicates_; }
@@ -319,12 +320,13 @@ private:
     // A single read that begins where a mate of a pair does is the duplicate, whatever its qualities.
     void pass_to_singles(const std::vector<TemplateEnds>& pairs) {
         for (const TemplateEnds& pair : pairs) {
+            const uint64_t group = pair.group & ~TemplateEnds::kSecondStrand;
             for (const uint64_t end : {pair.first, pair.second}) {
-                const uint64_t hash = single_hash(end, pair.group);
+                const uint64_t hash = single_hash(end, group);
                 const auto [word, bit] = filter_bit(hash);
                 if (!(filter_[word] & bit)) continue;
                 const std::lock_guard lock(locks_[hash_part(hash)]);
-                ends_of_pairs_[hash_part(hash)].push_back({end, kEndOfPair, pair.group, kNowhere, 0, pair.number});
+                ends_of_pairs_[hash_part(hash)].push_back({end, kEndOfPair, group, kNowhere, 0, pair.number});
             }
         }
     }

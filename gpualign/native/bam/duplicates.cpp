@@ -20,13 +20,15 @@ constexpr size_t kTagLength = 2, kUmiWords = sizeof(Umi) / sizeof(uint64_t);
 constexpr size_t kRecordWords = sizeof(RecordEnds) / sizeof(uint64_t);
 
 // What a record says by itself; where it begins is filled in later.
-RecordEnds record_ends(const BamRecord& record, const EndCollector& collector) {
-    const std::string_view name = template_name(record);
-    uint32_t flags = record.primary() ? NamedTemplateCounter::reads_of(record) : 0;
+RecordEnds record_ends(const BamRecord& record, uint32_t number, const EndCollector& collector) {
+    const TemplateRead read(record, hash_text(collector.read_group()));
+    uint32_t flags = read.reads;
     if (record.primary() && !record.is(kFlagUnmapped)) flags |= RecordEnds::kMapped;
     if (collector.with_barcode()) flags |= RecordEnds::kWithBarcode;
-    const uint64_t hash = hash_text(name), other = hash_text(name, hash);
-    return {{0, kNoEnd, 0, 0, 0, uint32_t(collector.number())}, hash, (uint32_t(other) & ~RecordEnds::kFlags) | flags};
+    const uint64_t hash = hash_text(template_name(record), read.read_group),
+                   other = mix(hash_text(template_name(record), hash));
+    return {
+        {0, kNoEnd, 0, 0, 0, number}, hash, (uint32_t(other) & ~RecordEnds::kFlags) | flags, read.position, read.mate};
 }
 
 // (ends, begins of their parts, UMIs, counts, templates): kWords numbers per template with a mapped read, grouped by
@@ -45,8 +47,7 @@ auto duplicate_ends(Input<uint8_t> records, const std::vector<nb::bytes>& read_g
     rules.by_read_group = by_read_group;
     rules.by_strand = by_strand;
     rules.barcode_in_name = barcode_in_name;
-    rules.umis = umis, rules.duplex = duplex, rules.by_name = by_name, rules.by_record = by_record,
-    rules.first_is_best = first_is_best;
+    rules.umis = umis, rules.duplex = duplex, rules.first_is_best = first_is_best;
     if (barcode_tags.size() % kTagLength) throw nb::value_error("tags have two characters");
     for (size_t i = 0; i < barcode_tags.size(); i += kTagLength)
         rules.barcode_tags.push_back(std::string_view(barcode_tags).substr(i, kTagLength));
@@ -56,17 +57,27 @@ auto duplicate_ends(Input<uint8_t> records, const std::vector<nb::bytes>& read_g
     std::vector<RecordEnds> of_records;
     std::vector<uint32_t> begins;
     std::vector<Umi> of_templates;
+    int64_t templates = 0;
     {
         nb::gil_scoped_release release;
-        for (BamRecords left(records.data(), records.size()); left.more();) {
-            const BamRecord record = left.next();
-            collector.add(record);
-            if (by_record) of_records.push_back(record_ends(record, collector));
+        const auto add = [&](const BamRecord& record, int64_t number) {
+            collector.add(record, number);
+            if (by_record) of_records.push_back(record_ends(record, uint32_t(number), collector));
+        };
+        if (by_name) {
+            templates = each_of_templates(records.data(), records.size(), add);
+        } else {
+            TemplateCounter by_flags;
+            for (BamRecords left(records.data(), records.size()); left.more();) {
+                const BamRecord record = left.next();
+                add(record, by_record ? int64_t(of_records.size()) : by_flags(record));
+            }
+            templates = by_record ? int64_t(of_records.size()) : by_flags.count();
         }
         collector.finish();
         ends = collector.take();
         const std::vector<Umi> found = collector.take_umis();
-        if (umis) of_templates.resize(size_t(collector.templates()));
+        if (umis) of_templates.resize(size_t(templates));
         for (size_t i = 0; i < found.size(); i++) of_templates.at(ends.at(i).number) = found[i];
         if (by_record) {
             for (const TemplateEnds& of_record : ends) of_records.at(of_record.number).ends = of_record;
@@ -78,10 +89,9 @@ auto duplicate_ends(Input<uint8_t> records, const std::vector<nb::bytes>& read_g
     std::vector<int64_t> counts;
     for (const LibraryCounts& library : collector.counts())
         counts.insert(counts.end(), {library.unpaired, library.pairs, library.secondary_or_supplementary,
-                                        library.unmapped, library.without_barcode});
+                                        library.unmapped, library.without_barcode, library.without_strand});
     return tuple_of(by_record ? to_numpy_words(std::move(of_records)) : to_numpy_words(std::move(ends)),
-        to_numpy(std::move(begins)), to_numpy_words(std::move(of_templates)), to_numpy(std::move(counts)),
-        collector.templates());
+        to_numpy(std::move(begins)), to_numpy_words(std::move(of_templates)), to_numpy(std::move(counts)), templates);
 }
 
 // What a finder reads of an array, which stays alive.
@@ -111,6 +121,7 @@ void add(DuplicateFinder& finder, const Batch& batch, bool by_record) {
         const int64_t* more = counts.data() + kCounts * i;
         total.unpaired += more[0], total.pairs += more[1];
         total.secondary_or_supplementary += more[2], total.unmapped += more[3], total.without_barcode += more[4];
+        total.without_strand += more[5];
     }
 }
 
@@ -148,10 +159,12 @@ auto library_counts(DuplicateFinder& finder) {
     return rows;
 }
 
-int64_t without_barcode(DuplicateFinder& finder) {
-    int64_t total = 0;
-    for (size_t i = 0; i < finder.libraries(); i++) total += finder.counts(i).without_barcode;
-    return total;
+// (templates without a barcode, those of a duplex whose UMI does not have two parts)
+auto without(DuplicateFinder& finder) {
+    int64_t barcode = 0, strand = 0;
+    for (size_t i = 0; i < finder.libraries(); i++)
+        barcode += finder.counts(i).without_barcode, strand += finder.counts(i).without_strand;
+    return tuple_of(barcode, strand);
 }
 
 }  // namespace
@@ -186,12 +199,13 @@ void bind_duplicates(nb::module_& m) {
             "unmapped ones.")
         .def(
             "strands", [](DuplicateFinder& finder) { return to_numpy(finder.strands()); },
-            "uint8: A or B for the strand of each template of a duplex.")
+            "uint8: A or B for the strand of each template of a duplex, 0 if it is unknown.")
         .def("library_counts", &library_counts,
             "For each library: (unpaired reads, pairs, secondary or supplementary records, unmapped reads, duplicate "
             "unpaired reads, duplicate pairs, optical ones of these).")
-        .def("without_barcode", &without_barcode,
-            "Templates with a mapped read that have no barcode, or not all that were asked for.")
+        .def("without", &without,
+            "Of the templates with a mapped read (those that have no barcode, or not all that were asked for; those of "
+            "a duplex whose UMI does not have two parts).")
         .def("set_sizes", &DuplicateFinder::set_sizes,
             "Sets of equal pairs by size, three dicts: all, optical duplicates with the one copied, without optical "
             "duplicates.");

@@ -124,29 +124,4 @@ private:
     bool waits_ = false;  // R1 was seen, R2 is expected
 };
 
-// Numbers the templates of records of any program, if those of a template are adjacent, in any order. A second primary
-// record of a read begins another template of that name.
-class NamedTemplateCounter {
-public:
-    int64_t operator()(const BamRecord& record) {
-        const std::string_view name = template_name(record);
-        const unsigned reads = record.primary() ? reads_of(record) : 0;
-        if (number_ < 0 || name != name_ || (reads & seen_)) number_++, seen_ = 0, name_ = name;
-        seen_ |= reads;
-        return number_;
-    }
-    int64_t count() const { return number_ + 1; }
-
-    // R1, R2, or both bits for a read that is neither.
-    static unsigned reads_of(const BamRecord& record) {
-        const unsigned read = record.is(kFlagPaired) ? record.flag() / kFlagFirst & 3 : 0;
-        return read ? read : 3;
-    }
-
-private:
-    int64_t number_ = -1;
-    unsigned seen_ = 0;
-    std::string_view name_;
-};
-
 }  // namespace gpualign

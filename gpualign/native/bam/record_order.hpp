@@ -87,7 +87,10 @@ inline int picard_order(const BamRecord& a, const BamRecord& b) {
 
 // Order of records whose keys are equal; 0: that of the input.
 inline int order_of_equal_keys(RecordOrder order, const BamRecord& a, const BamRecord& b) {
-    if (order == RecordOrder::kTemplate) return template_name(a).compare(template_name(b));
+    if (order == RecordOrder::kTemplate) {
+        const int names = template_name(a).compare(template_name(b));
+        return names ? names : find_tag(a, "RG").compare(find_tag(b, "RG"));
+    }
     if (!by_name(order)) return 0;
     if (const int names = name_order(order, a.name(), b.name())) return names;
     constexpr uint16_t kReadNumber = kFlagFirst | kFlagSecond;

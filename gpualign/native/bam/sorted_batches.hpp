@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "bam/duplicate_marks.hpp"
+#include "bam/named_templates.hpp"
 #include "bam/record_order.hpp"
 #include "text/text.hpp"
 
@@ -152,7 +153,8 @@ struct BatchOrder {
 inline int64_t batch_items(const uint8_t* records, size_t size, const BatchOrder& given, std::vector<SortItem>& items) {
     const NameKeys name_keys(given.order, given.prefix);
     TemplateCounter by_flags;
-    NamedTemplateCounter by_names;
+    std::vector<uint32_t> numbers;
+    const int64_t named = given.templates == TemplateNumbers::kByName ? template_numbers(records, size, numbers) : 0;
     for (BamRecords rest(records, size); rest.more();) {
         const BamRecord record = rest.next();
         if (given.numbers && items.size() >= given.count) throw std::invalid_argument("fewer numbers than records");
@@ -163,12 +165,12 @@ inline int64_t batch_items(const uint8_t* records, size_t size, const BatchOrder
         if (given.order == RecordOrder::kTemplate) key.high = hash_text(template_name(record));
         if (by_name(given.order)) key = name_keys(record.name());
         int64_t of_template = 0;
-        if (given.templates == TemplateNumbers::kByName) of_template = by_names(record);
+        if (given.templates == TemplateNumbers::kByName) of_template = numbers[items.size()];
         if (given.templates == TemplateNumbers::kByRecord) of_template = int64_t(items.size());
         if (given.templates == TemplateNumbers::kByFlags) of_template = by_flags(record);
         items.push_back({key, record.begin(), uint32_t(record.size()), uint32_t(of_template)});
     }
-    return given.templates == TemplateNumbers::kByRecord ? int64_t(items.size()) : by_names.count() + by_flags.count();
+    return given.templates == TemplateNumbers::kByRecord ? int64_t(items.size()) : named + by_flags.count();
 }
 
 // Calls visit(key, its record, bytes up to the next one) for keys about `apart` bytes of records apart, beginning with

@@ -19,10 +19,13 @@ namespace gpualign {
 // as in Picard (contig, position, forward before reverse).
 struct TemplateEnds {
     uint64_t first, second;  // the smaller end first; kNoEnd if there is only one read
-    uint64_t group;          // library (16 bits), hash of the barcode (48 bits)
+    uint64_t group;          // library (16 bits), hash of the barcode (47 bits), kSecondStrand
     uint64_t cell;           // see ReadNames::cell
     uint32_t score;          // the best of equal templates has the highest
     uint32_t number;         // of the template, in input order
+
+    // In `group` of a pair whose R1 begins at the second end, where such pairs are no duplicates of others.
+    static constexpr uint64_t kSecondStrand = 1;
 
     size_t library() const { return group >> 48; }
     TemplateEnds numbered_from(uint32_t from) const {
@@ -114,24 +117,23 @@ private:
 };
 
 struct DuplicateRules {
-    std::unordered_map<std::string_view, uint16_t> libraries;  // by read group; empty: there is only one library
-    uint16_t no_library = 0;                                   // of records without a known read group
+    std::unordered_map<std::string_view, uint16_t> libraries;  // by read group
+    uint16_t no_library = 0;                                   // of records without one of these
     bool cells = false;                                        // compute cells
     bool by_read_group = false;                                // only templates of one read group are duplicates
     bool by_strand = false;  // only templates of one strand of the original, by the tag YD
     bool barcode_in_name = false;
     std::vector<std::string_view> barcode_tags;
     bool umis = false;  // keep UMIs (the name's, or the last tag's), not their hashes
-    bool duplex = false;  // turn those of the second strand round
-    bool by_name = false;  // templates are told apart by name, not by flags
-    bool by_record = false;  // each record is taken for a template of its own
+    bool duplex = false;  // turn those of the second strand round, if they have two parts
     bool first_is_best = false;  // of equal templates, whatever their qualities
 };
 
-// Counts per library as in Picard's DuplicationMetrics (reads, and pairs of reads), and templates that lack a
-// requested barcode.
+// Counts per library as in Picard's DuplicationMetrics (reads, and pairs of reads), templates that lack a requested
+// barcode, and those of a duplex whose UMI does not have two parts.
 struct LibraryCounts {
-    int64_t unpaired = 0, pairs = 0, secondary_or_supplementary = 0, unmapped = 0, without_barcode = 0;
+    int64_t unpaired = 0, pairs = 0, secondary_or_supplementary = 0, unmapped = 0, without_barcode = 0,
+            without_strand = 0;
 };
 
 // Collects the ends of a batch's templates with mapped reads.
@@ -143,8 +145,8 @@ public:
         counts_.resize(size_t(last) + 1);
     }
 
-    void add(const BamRecord& record) {
-        const int64_t number = rules_.by_record ? number_ + 1 : rules_.by_name ? names_(record) : templates_(record);
+    // number: of the record's template. Records of a template are adjacent.
+    void add(const BamRecord& record, int64_t number) {
         if (number != number_) start(record, number);
         LibraryCounts& counts = counts_[library_];
         if (record.is(kFlagUnmapped)) {
@@ -163,9 +165,11 @@ public:
         if (mapped_ == 2) counts_[library_].pairs++;
         if (mapped_ != 0) {
             counts_[library_].without_barcode += !with_barcode_;
-            uint64_t barcode = barcode_ ^ read_group_ ^ (reverse_strand_ ? mix(1) : 0);
-            if (rules_.umis) barcode ^= mix(take_umi());
-            ends_.push_back(ends(barcode));
+            uint64_t barcode = barcode_ ^ (rules_.by_read_group ? hash_text(read_group_) : 0);
+            if (reverse_strand_) barcode ^= mix(1);
+            bool by_read = rules_.umis;
+            if (rules_.umis) barcode ^= mix(take_umi(by_read));
+            ends_.push_back(ends(barcode, by_read));
         }
         mapped_ = 0;
     }
@@ -174,21 +178,20 @@ public:
     // UMIs of these templates, if they are kept.
     std::vector<Umi> take_umis() { return std::move(umis_); }
     const std::vector<LibraryCounts>& counts() const { return counts_; }
-    int64_t templates() const {
-        return rules_.by_record ? number_ + 1 : rules_.by_name ? names_.count() : templates_.count();
-    }
 
-    // The ends of a pair out of those of its reads.
-    static TemplateEnds joined(const TemplateEnds& a, const TemplateEnds& b, bool a_is_first, uint64_t group) {
+    // The ends of a pair out of those of its reads. by_read: it matters at which end R1 begins.
+    static TemplateEnds joined(
+        const TemplateEnds& a, const TemplateEnds& b, bool a_is_first, uint64_t group, bool by_read) {
         const uint32_t passed = a.score & b.score & kPassed, score = (a.score & ~kPassed) + (b.score & ~kPassed);
         const uint64_t first_read = a_is_first ? a.first : b.first;
         uint64_t cell = a.cell;
         if (cell != kNowhere && ((a.first ^ b.first) & 1) && (first_read & 1)) cell |= kFirstReverse;
+        if (by_read && first_read > std::min(a.first, b.first)) group |= TemplateEnds::kSecondStrand;
         return {std::min(a.first, b.first), std::max(a.first, b.first), group, cell, passed | score,
             std::min(a.number, b.number)};
     }
     bool with_barcode() const { return with_barcode_; }
-    int64_t number() const { return number_; }
+    std::string_view read_group() const { return read_group_; }
 
 private:
     static constexpr uint32_t kPassed = uint32_t(1) << 31;
@@ -201,14 +204,10 @@ private:
         umi_ = {};
         with_barcode_ = false;
         library_ = rules_.no_library;
-        std::string_view read_group;
-        if (!rules_.libraries.empty()) {
-            read_group = find_tag(record, "RG");
-            const auto found = rules_.libraries.find(read_group);
-            if (found != rules_.libraries.end()) library_ = found->second;
-        }
-        read_group_ = rules_.by_read_group ? hash_text(read_group) : 0;
-        cell_ = rules_.cells ? ReadNames::cell(record.name(), read_group) : kNowhere;
+        read_group_ = find_tag(record, "RG");
+        const auto found = rules_.libraries.find(read_group_);
+        if (found != rules_.libraries.end()) library_ = found->second;
+        cell_ = rules_.cells ? ReadNames::cell(record.name(), read_group_) : kNowhere;
     }
 
     void add_end(const BamRecord& record) {
@@ -227,21 +226,27 @@ private:
         return first_read > second_read;
     }
 
-    // Keeps the template's UMI; returns what of its spelling is compared as it is.
-    uint64_t take_umi() {
+    // Keeps the template's UMI; returns what of its spelling is compared as it is. by_read: whether templates of the
+    // two strands are told apart, as they are but for those of a duplex.
+    uint64_t take_umi(bool& by_read) {
         const bool second = rules_.duplex && second_strand();
         SpeltUmi spelt = SpeltUmi::of(umi_, second);
-        if (second) spelt.umi.high |= Umi::kStrand;
+        if (rules_.duplex && spelt.two_parts) {
+            by_read = false;
+            (second ? spelt.umi.low : spelt.umi.high) |= Umi::kStrand;
+        } else if (rules_.duplex && with_barcode_) {
+            counts_[library_].without_strand++;
+        }
         umis_.push_back(spelt.umi);
         return spelt.rest;
     }
 
-    TemplateEnds ends(uint64_t barcode) const {
-        const uint64_t group = uint64_t(library_) << 48 | mix(barcode) >> 16;
+    TemplateEnds ends(uint64_t barcode, bool by_read) const {
+        const uint64_t group = uint64_t(library_) << 48 | (mix(barcode) >> 16 & ~TemplateEnds::kSecondStrand);
         const TemplateEnds first{end_[0], kNoEnd, group, cell_, score_, uint32_t(number_)};
         if (mapped_ == 1) return first;
         const TemplateEnds second{end_[1], kNoEnd, group, cell_, kPassed, uint32_t(number_)};
-        return joined(first, second, !second_read_[0], group);
+        return joined(first, second, !second_read_[0], group, by_read);
     }
 
     // Copies of a cluster are sequenced in the same direction.
@@ -250,20 +255,26 @@ private:
     void take_barcode(const BamRecord& record) {
         if (rules_.barcode_in_name) {
             const std::string_view barcode = ReadNames::barcode(record.name());
-            with_barcode_ = !barcode.empty();
+            with_barcode_ = is_barcode(barcode);
+            if (!with_barcode_) return;
             if (rules_.umis) umi_ = barcode;
-            else barcode_ = barcode.empty() ? 0 : hash_text(barcode);
+            else barcode_ = hash_text(barcode);
             return;
         }
         uint64_t hash = 0;
         with_barcode_ = true;
         for (const std::string_view& tag : rules_.barcode_tags) {
             const std::string_view barcode = find_tag(record, tag);
-            if (barcode.data() == nullptr) with_barcode_ = false;
+            if (!is_barcode(barcode)) with_barcode_ = false;
             else if (rules_.umis && &tag == &rules_.barcode_tags.back()) umi_ = barcode;
             else hash = hash_text(barcode, hash ^ hash_text(tag));
         }
         if (hash != 0) barcode_ = hash;
+    }
+
+    // Not if it is empty, or "-", which stands for none.
+    static bool is_barcode(std::string_view text) {
+        return text.find_first_not_of(SpeltUmi::kSeparators) != std::string_view::npos;
     }
 
     static uint64_t end_of(const BamRecord& record) {
@@ -275,11 +286,9 @@ private:
     }
 
     const DuplicateRules& rules_;
-    TemplateCounter templates_;
-    NamedTemplateCounter names_;
     int64_t number_ = -1;
-    std::string_view umi_;
-    uint64_t end_[2] = {}, cell_ = kNowhere, barcode_ = 0, read_group_ = 0;  // the last two are hashes, 0: none
+    std::string_view umi_, read_group_;
+    uint64_t end_[2] = {}, cell_ = kNowhere, barcode_ = 0;  // the last is a hash, 0: none
     bool second_read_[2] = {}, with_barcode_ = false, reverse_strand_ = false;
     int mapped_ = 0;
     uint32_t score_ = 0;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "bam/hash_parts.hpp"
+#include "bam/named_templates.hpp"
 #include "bam/template_ends.hpp"
 #include "index/builder.hpp"
 
@@ -16,14 +17,15 @@ namespace gpualign {
 // What is to be known of a record.
 struct RecordEnds {
     TemplateEnds ends;  // of a mapped primary record, as if it were single; of others the number counts alone
-    uint64_t name;      // hash of its template's
+    uint64_t name;      // hash of its template's name, and of its read group
     uint32_t more;      // more bits of that, and the flags below
-    uint32_t unused = 0;
+    uint16_t position, mate;  // as in TemplateRead
 
-    // Bits of `more`: which reads the primary record is of (R1, R2, both bits for neither), 0 of other records.
+    // Bits of `more`: TemplateRead::reads, and others.
     static constexpr uint32_t kReads = 3, kMapped = 4, kWithBarcode = 8, kFlags = 15;
 
-    bool of_template(const RecordEnds& other) const { return name == other.name && !((more ^ other.more) & ~kFlags); }
+    bool of_name(const RecordEnds& other) const { return name == other.name && !((more ^ other.more) & ~kFlags); }
+    TemplateRead read() const { return {0, position, mate, uint8_t(more & kReads)}; }
     RecordEnds numbered_from(uint32_t first) const {
         RecordEnds record = *this;
         record.ends.number += first;
@@ -47,8 +49,9 @@ public:
 
     // Calls found(templates, sources) for those of each part that have a mapped read, from any thread; a template's
     // number is that of its first record, its source the number of the record with its barcode. Adds to the counts of
-    // libraries, which took each read for a single one. Throws std::invalid_argument.
-    template <class Found> void finish(int threads, std::vector<LibraryCounts>& counts, Found&& found) {
+    // libraries, which took each read for a single one. by_read: as for EndCollector::joined. Throws
+    // std::invalid_argument.
+    template <class Found> void finish(int threads, bool by_read, std::vector<LibraryCounts>& counts, Found&& found) {
         std::mutex lock;
         members_.resize(kHashParts);
         parallel_for(threads, kHashParts, [&](size_t part, int) {
@@ -60,7 +63,7 @@ public:
                 if (record.ends.number >= size_ ||
                     ((record.more & RecordEnds::kMapped) && record.ends.library() >= counts.size()))
                     throw std::invalid_argument("no ends of records");
-            join(by_template(records), templates, sources, members_[part], more);
+            join(by_name(records), by_read, templates, sources, members_[part], more);
             found(std::move(templates), sources);
             const std::lock_guard guard(lock);
             for (size_t i = 0; i < counts.size(); i++) {
@@ -85,8 +88,8 @@ private:
         uint32_t record, of_template;
     };
 
-    // Records of a template next to each other, in input order.
-    static std::vector<RecordEnds> by_template(const std::vector<RecordEnds>& records) {
+    // Records of a name next to each other, in input order.
+    static std::vector<RecordEnds> by_name(const std::vector<RecordEnds>& records) {
         const auto hash = [](const RecordEnds& record) { return record.name; };
         const auto less = [](const RecordEnds& a, const RecordEnds& b) {
             const uint32_t more_of_a = a.more & ~RecordEnds::kFlags, more_of_b = b.more & ~RecordEnds::kFlags;
@@ -95,34 +98,47 @@ private:
         return sorted_in_buckets(records, hash, less);
     }
 
-    static void join(const std::vector<RecordEnds>& records, std::vector<TemplateEnds>& templates,
+    static void join(const std::vector<RecordEnds>& records, bool by_read, std::vector<TemplateEnds>& templates,
         std::vector<uint32_t>& sources, std::vector<Member>& members, std::vector<LibraryCounts>& counts) {
+        TemplateDivider divide;
+        std::vector<TemplateRead> of_name;
+        std::vector<Template> found;
         for (size_t begin = 0, end; begin < records.size(); begin = end) {
-            const RecordEnds* reads[2] = {};
-            uint32_t seen = 0;
-            for (end = begin; end < records.size() && records[end].of_template(records[begin]); end++) {
-                const uint32_t which = records[end].more & RecordEnds::kReads;
-                if (which & seen) break;  // another template of that name
-                seen |= which;
-                if (end > begin) members.push_back({records[end].ends.number, records[begin].ends.number});
-                if (records[end].more & RecordEnds::kMapped) reads[reads[0] ? 1 : 0] = &records[end];
+            of_name.clear();
+            for (end = begin; end < records.size() && records[end].of_name(records[begin]); end++)
+                of_name.push_back(records[end].read());
+            const std::vector<uint32_t>& of = divide(of_name);
+            found.assign(divide.count(), {});
+            for (size_t i = begin; i < end; i++) {
+                Template& its = found[of[i - begin]];
+                if (its.first) members.push_back({records[i].ends.number, its.first->ends.number});
+                else its.first = &records[i];
+                if (records[i].more & RecordEnds::kMapped) its.reads[its.reads[0] ? 1 : 0] = &records[i];
             }
-            if (!reads[0]) continue;
-            const RecordEnds& source = reads[1] && !(reads[0]->more & RecordEnds::kWithBarcode) ? *reads[1] : *reads[0];
-            templates.push_back(reads[1] ? pair(*reads[0], *reads[1], counts) : reads[0]->ends);
-            templates.back().number = records[begin].ends.number;
-            sources.push_back(source.ends.number);
+            for (const Template& its : found) {
+                if (!its.reads[0]) continue;
+                const RecordEnds &a = *its.reads[0], &b = its.reads[1] ? *its.reads[1] : a;
+                templates.push_back(its.reads[1] ? pair(a, b, by_read, counts) : a.ends);
+                templates.back().number = its.first->ends.number;
+                sources.push_back((a.more & RecordEnds::kWithBarcode ? a : b).ends.number);
+            }
         }
     }
 
-    static TemplateEnds pair(const RecordEnds& a, const RecordEnds& b, std::vector<LibraryCounts>& counts) {
+    // Records of a template: the first, and the mapped primary ones; null: there is none.
+    struct Template {
+        const RecordEnds *first = nullptr, *reads[2] = {};
+    };
+
+    static TemplateEnds pair(
+        const RecordEnds& a, const RecordEnds& b, bool by_read, std::vector<LibraryCounts>& counts) {
         const bool barcodes[2] = {(a.more & RecordEnds::kWithBarcode) != 0, (b.more & RecordEnds::kWithBarcode) != 0};
         LibraryCounts& of_library = counts[a.ends.library()];
         of_library.unpaired -= 1, of_library.pairs += 1;
         counts[b.ends.library()].unpaired -= 1;
         of_library.without_barcode -= (!barcodes[0] + !barcodes[1]) - (!barcodes[0] && !barcodes[1]);
         const bool a_is_first = (a.more & RecordEnds::kReads) == 1;
-        return EndCollector::joined(a.ends, b.ends, a_is_first, barcodes[0] ? a.ends.group : b.ends.group);
+        return EndCollector::joined(a.ends, b.ends, a_is_first, barcodes[0] ? a.ends.group : b.ends.group, by_read);
     }
 
     GroupedBatches<RecordEnds> records_;

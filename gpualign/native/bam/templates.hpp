@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "bam/duplicate_marks.hpp"
+#include "bam/named_templates.hpp"
 #include "bam/tags.hpp"
 #include "text/text.hpp"
 
@@ -45,45 +46,53 @@ public:
         return false;
     }
 
-    // Appends all records, those of each template adjacent. Throws std::invalid_argument if they are damaged.
+    // Appends all records, those of each name adjacent. Throws std::invalid_argument if they are damaged.
     void operator()(const uint8_t* records, size_t size) {
         out_.reserve(size + size / 4 + Text::kSpare);
-        NamedTemplateCounter number;
-        int64_t last = -1;
-        for (BamRecords rest(records, size); rest.more();) {
-            const BamRecord record = rest.next();
-            if (const int64_t of_template = number(record); of_template != last) finish(), last = of_template;
-            template_.push_back(record);
-        }
-        finish();
+        NamedTemplates templates;
+        const auto append = [&](const auto&... run) { append_run(run...); };
+        for (BamRecords rest(records, size); rest.more();) templates.add(rest.next(), append);
+        templates.finish(append);
     }
 
     Text release() { return std::move(out_); }
-    // Hashes of the names of templates that lack a read, by their flags; one for a run of templates of a name.
+    // Hashes of name and read group of templates that lack a read, by their flags; each once for a run of a name.
     std::vector<uint64_t> take_incomplete() { return std::move(incomplete_); }
 
 private:
-    void finish() {
-        const BamRecord *mates[2] = {}, *primary = nullptr;
-        for (const BamRecord& record : template_) {
+    // What is known of a template; null: it has no such record.
+    struct Primaries {
+        const BamRecord *any = nullptr, *mates[2] = {};
+
+        bool pair() const { return mates[0] && mates[1]; }
+        bool incomplete() const { return !any || (any->is(kFlagPaired) && !pair()); }
+    };
+
+    // Appends the records of a name; `of`: the template of each.
+    void append_run(const std::vector<BamRecord>& records, const std::vector<uint32_t>& of, uint32_t count) {
+        const auto before = ptrdiff_t(incomplete_.size());
+        primaries_.assign(count, {});
+        for (size_t i = 0; i < records.size(); i++) {
+            const BamRecord& record = records[i];
             if (!record.primary()) continue;
-            primary = &record;
-            if (record.is(kFlagPaired) && record.is(kFlagFirst | kFlagSecond)) mates[record.is(kFlagSecond)] = &record;
+            Primaries& found = primaries_[of[i]];
+            found.any = &record;
+            if (record.is(kFlagPaired) && record.is(kFlagFirst | kFlagSecond))
+                found.mates[record.is(kFlagSecond)] = &record;
         }
-        const bool pair = mates[0] && mates[1];
-        if (!template_.empty()) {
-            const std::string_view name = template_name(template_[0]);
-            if (name != run_name_) run_name_ = name, run_incomplete_ = false;
-            if (!run_incomplete_ && (!primary || (primary->is(kFlagPaired) && !pair))) {
-                incomplete_.push_back(hash_text(name));
-                run_incomplete_ = true;
-            }
+        for (size_t i = 0; i < records.size(); i++) {
+            const BamRecord& record = records[i];
+            const Primaries& found = primaries_[of[i]];
+            if (found.incomplete()) note_incomplete(record, before);
+            append(record,
+                mate_tags_ && found.pair() && record.primary() ? found.mates[!record.is(kFlagSecond)] : nullptr);
         }
-        for (const BamRecord& record : template_) {
-            const bool mated = mate_tags_ && pair && record.primary();
-            append(record, mated ? mates[!record.is(kFlagSecond)] : nullptr);
-        }
-        template_.clear();
+    }
+
+    void note_incomplete(const BamRecord& record, ptrdiff_t of_run) {
+        const uint64_t hash = hash_text(template_name(record), read_group_hash(record));
+        if (std::find(incomplete_.begin() + of_run, incomplete_.end(), hash) == incomplete_.end())
+            incomplete_.push_back(hash);
     }
 
     void append(const BamRecord& record, const BamRecord* mate) {
@@ -136,10 +145,8 @@ private:
 
     bool mate_tags_;
     std::string_view dropped_, added_;
-    std::vector<BamRecord> template_;
+    std::vector<Primaries> primaries_;
     std::vector<uint64_t> incomplete_;
-    std::string_view run_name_;  // of the last templates
-    bool run_incomplete_ = false;
     Text out_;
 };
 

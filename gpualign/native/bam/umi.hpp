@@ -16,7 +16,7 @@ struct Umi {
     uint64_t high = 0, low = 0;
 
     static constexpr size_t kWordBases = 21, kMostBases = 2 * kWordBases;
-    static constexpr uint64_t kStrand = uint64_t(1) << 63;  // in `high`: of the second strand of a duplex
+    static constexpr uint64_t kStrand = uint64_t(1) << 63;  // of a duplex: in `high` the first one, in `low` the second
 
     bool operator==(const Umi& other) const { return high == other.high && low == other.low; }
     bool operator<(const Umi& other) const { return high != other.high ? high < other.high : low < other.low; }
@@ -30,7 +30,7 @@ struct Umi {
         while (n < kMostBases && at(n)) n++;
         return n;
     }
-    Umi without_strand() const { return {high & ~kStrand, low}; }
+    Umi without_strand() const { return {high & ~kStrand, low & ~kStrand}; }
 
     // Bases that differ.
     int distance(const Umi& other) const { return differing(high ^ other.high) + differing(low ^ other.low); }
@@ -45,27 +45,31 @@ private:
 // A UMI as it is spelt: one or several parts of bases between '+', '-' or '_', each with an 'r' before it if it is
 // reverse-complemented. What else is in it is compared as it is.
 struct SpeltUmi {
+    static constexpr const char* kSeparators = "+-_";
+
     Umi umi;
     uint64_t rest = 0;  // hash of the lengths of the parts, and of parts that are no bases
+    bool two_parts = false;
 
-    // swapped: the second part first.
+    // swapped: the second part first, if there are two.
     static SpeltUmi of(std::string_view text, bool swapped) {
         std::string_view parts[kMostParts];
         size_t count = 0;
         for (size_t begin = 0; begin <= text.size() && count < kMostParts; count++) {
-            const size_t end = std::min(text.find_first_of("+-_", begin), text.size());
+            const size_t end = std::min(text.find_first_of(kSeparators, begin), text.size());
             parts[count] = text.substr(begin, end - begin);
             begin = end + 1;
         }
-        if (swapped && count == 2) std::swap(parts[0], parts[1]);
         SpeltUmi spelt;
+        spelt.two_parts = count == 2 && !parts[0].empty() && !parts[1].empty();
+        if (swapped && spelt.two_parts) std::swap(parts[0], parts[1]);
         size_t bases = 0;
         for (size_t i = 0; i < count; i++) {
             std::string_view part = parts[i];
             if (part.size() > 1 && part[0] == 'r' && is_bases(part.substr(1))) part.remove_prefix(1);
             if (is_bases(part) && bases + part.size() <= Umi::kMostBases) {
                 for (const char c : part) spelt.umi.put(bases++, code(c));
-                spelt.rest = mix(spelt.rest + part.size() + 1);
+                spelt.rest = mix((spelt.rest ^ kOfBases) + part.size());
             } else {
                 spelt.rest = hash_text(part, spelt.rest + i + 1);
             }
@@ -75,6 +79,7 @@ struct SpeltUmi {
 
 private:
     static constexpr size_t kMostParts = 8;
+    static constexpr uint64_t kOfBases = 0x9e3779b97f4a7c15;  // a length is no text
 
     static uint64_t code(char c) {
         switch (c & ~0x20) {

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from gpualign.errors import InputError, UsageError
 from gpualign.io.output_file import open_output
-from gpualign.io.paths import folder_next_to, is_packed
+from gpualign.io.paths import is_packed, temporary_folder
 from gpualign.sequences.batch import SequenceBatch
 
 MAGIC = b"gpaligdb"
@@ -49,8 +49,11 @@ def is_database(path: str) -> bool:
         return False
 
 
-def write_database(batches: Iterable[SequenceBatch], path: str) -> tuple[int, int]:
+def write_database(batches: Iterable[SequenceBatch], path: str, tmp_dir: str | None = None) -> tuple[int, int]:
     """Write all sequences; the file appears whole or not at all. Returns how many there are, and their residues.
+
+    Args:
+        tmp_dir: folder for temporary files; None: :func:`temporary_folder`.
 
     Raises:
         UsageError: the name asks for compression.
@@ -60,7 +63,7 @@ def write_database(batches: Iterable[SequenceBatch], path: str) -> tuple[int, in
         raise UsageError("a database is a plain file: name one that ends in .gpdb")
     pieces: list[list[int]] = []
     # the header lists the pieces, so it is known last and stands first
-    with tempfile.TemporaryFile(dir=folder_next_to(path)) as held:
+    with tempfile.TemporaryFile(dir=temporary_folder(path, tmp_dir)) as held:
         for batch in batches:
             data = b"".join(array.tobytes() for array in _arrays_of(batch))
             pieces.append([len(batch), len(batch.names), len(batch.bases), isal_zlib.crc32(data)])

@@ -19,8 +19,8 @@ from gpualign.sequences.batch import SequenceBatch
 _SYMBOLS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz*"
 
 
-def make_database(path: str, options: RunOptions) -> None:
-    """Write ``options.output``.
+def make_database(path: str, options: RunOptions, tmp_dir: str | None = None) -> None:
+    """Write ``options.output``; ``tmp_dir``: as for :func:`write_database`.
 
     Raises:
         UsageError: the output is no plain file.
@@ -30,7 +30,7 @@ def make_database(path: str, options: RunOptions) -> None:
     run = RunContext("makedb", options, (path,), formats=())
     assert options.output is not None
     with notices_to(run.warn), with_symbol_lines():
-        sequences, residues = write_database(_of_residues(path), options.output)
+        sequences, residues = write_database(_of_residues(path), options.output, tmp_dir)
     if not sequences:
         run.warn("there are no sequences: the database is empty")
     run.finish(
