@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -189,3 +190,63 @@ def test_a_locus_of_a_part_of_the_insert_does_not_move_its_end(cli: Cli, tmp_pat
     changed = genome[:2042] + "AC" + genome[2044:30_000] + insert[:31] + genome[30_031:]
     rows = mapped(cli, tmp_path, changed, read_pair(insert[:31] + other + insert[32:]))
     assert loci(rows) == [("99", "2001", "42M58S"), ("147", "2001", "58S42M")]
+
+
+@pytest.mark.parametrize("size", [40, 60, 80])
+@pytest.mark.parametrize("missing", [True, False])
+@pytest.mark.parametrize("mate", [0, 1])
+def test_an_indel_in_one_mate_does_not_hide_the_insert(
+    cli: Cli, tmp_path: Path, genome: str, size: int, missing: bool, mate: int
+) -> None:
+    """A base too few or too many in the middle of a mate; it is clipped where its own bases of the insert end."""
+    insert = genome[2000 : 2000 + size]
+    pair = list(read_pair(insert, (LENGTH + 1, LENGTH + 1)))
+    at = size // 2
+    changed = pair[mate][:at] + ("" if missing else "AC"[pair[mate][at] == "A"]) + pair[mate][at + missing :]
+    pair[mate], pair[1 - mate] = changed[:LENGTH], pair[1 - mate][:LENGTH]
+    rows = mapped(cli, tmp_path, genome, (pair[0], pair[1]))
+    own = size - 1 if missing else size + 1
+    assert [row[3] for row in rows] == ["2001", "2001"]
+    assert [row[1] for row in rows] == ["99", "147"]
+    assert [clip(row) for row in rows] == [LENGTH - (own if number == mate else size) for number in (0, 1)]
+    assert {"D" if missing else "I"} == set(rows[mate][5]) & set("DI")
+
+
+def clip(row: list[str]) -> int:
+    return sum(int(number) for number in re.findall(r"(\d+)S", row[5]))
+
+
+def test_mates_with_an_indel_between_them_share_a_copy(cli: Cli, tmp_path: Path) -> None:
+    """Each mate by itself would be chained, to any of 40 copies."""
+    rng = random.Random(9)
+    family = random_genome(10, 400)
+    copies = "".join(family + random_genome(1000 + copy, 300) for copy in range(40))
+    pairs = []
+    for _ in range(60):
+        start, size = rng.randrange(0, 300), rng.randrange(50, 95)
+        first, second = read_pair(family[start : start + size], (LENGTH + 1, LENGTH))
+        at = rng.randrange(12, size - 12)
+        pairs.append((first[:at] + first[at + 1 :], second))
+    rows = mapped(cli, tmp_path, copies, *pairs)
+    for first, second in zip(rows[::2], rows[1::2], strict=True):
+        assert abs(int(first[3]) - int(second[3])) <= 1
+        assert first[4] == second[4] == "0"
+    assert len({int(row[3]) // 700 for row in rows}) > 20
+
+
+def test_an_indel_between_mates_is_mapped_alike_on_a_device(
+    cli: Cli, use: Callable[[FakeDriver], FakeDriver], tmp_path: Path, genome: str
+) -> None:
+    """Both mates are of another length than the insert of the other; a tandem repeat shows no single insert."""
+    use(FakeDriver())
+    rng = random.Random(6)
+    pairs = []
+    for _ in range(100):
+        start, size = rng.randrange(100, 59_000), rng.randrange(34, LENGTH)
+        mates = list(read_pair(genome[start : start + size], (LENGTH + 3, LENGTH - 20)))
+        mate, at, gap = rng.randrange(2), rng.randrange(8, size - 8), rng.randrange(1, 4)
+        mates[mate] = mates[mate][:at] + mates[mate][at + gap :]
+        pairs.append((mates[0], mates[1]))
+    pairs.append(read_pair("AC" * 30))
+    of_cpu = mapped(cli, tmp_path, genome, *pairs)
+    assert mapped(cli, tmp_path, genome, *pairs, options=("--device", "cuda")) == of_cpu

@@ -9,6 +9,8 @@ namespace gpualign {
 
 constexpr int32_t kShortestInsert = 30;  // bases; shorter ones are not looked for
 constexpr int32_t kOverlapBasesPerMismatch = 8;
+constexpr int32_t kLongestOverlapGap = 3;   // bases of an indel between the mates
+constexpr int32_t kOverlapGapOpen = 1;  // and what it costs next to a mismatch, as does each of its bases
 constexpr int32_t kGoesOn = 8;  // bases that match beyond an insert; one adapter of 65,000 has as many by chance
 
 // Insert size by which R1 equals the reverse complement of R2, shorter than a read; 0 if there is none, or several, as
@@ -45,6 +47,70 @@ GPUALIGN_HOST_DEVICE int32_t read_through(
                 differ += base_code(one[i]) + base_code(two[size - 1 - i]) != 3;
             return differ;
         });
+}
+
+// The bases of each mate that are of their insert.
+struct Inserts {
+    int32_t of[2];
+};
+
+// Inserts of mates as above that a gap of a few bases tells apart: an error, as both are the same molecule. R1 equals
+// the reverse complement of R2 at one insert size up to the gap, that of R2, and at another one behind it, its own.
+// {0, 0} if mates overlap without a gap, or there are several such pairs of sizes. differs(i, size) says whether base i
+// of R1 is not that of R2 with an insert of that size. One half of the overlap has no gap, which rules most sizes out.
+template <class Group, class Differs>
+GPUALIGN_HOST_DEVICE Inserts gapped_read_through(const Group& group, int32_t first, int32_t second, Differs&& differs) {
+    constexpr int32_t kLengthBits = 10;  // of reads that do not map as long ones
+    static_assert(kLongestEndToEnd + kLongestOverlapGap < 1 << kLengthBits);
+    constexpr int32_t none = -1;
+    if (max(first, second) > kLongestEndToEnd) return {0, 0};
+    int32_t best = none, lowest = -(1 << kLengthBits), highest = 0;  // the best: missing mismatches | sizes
+    const auto few_differ = [&](int32_t begin, int32_t end, int32_t size) {
+        int32_t left = (end - begin) / kOverlapBasesPerMismatch;
+        for (int32_t i = begin; i < end && left >= 0; i++) left -= differs(i, size);
+        return left >= 0;
+    };
+    // the overlap with R2's insert `front` up to some base of R1, and R1's `back` from there on
+    const auto add = [&](int32_t front, int32_t back) {
+        const int32_t begin = max(0, front - second), end = min(back, first), gap = back - front;
+        const int32_t inserted = max(0, gap), cost = gap ? kOverlapGapOpen + max(gap, -gap) : 0;
+        const int32_t most = (end - begin) / kOverlapBasesPerMismatch;
+        if (back < kShortestInsert || front < kShortestInsert || end - begin < kShortestInsert) return;
+        int32_t mismatches = 0;
+        for (int32_t i = begin + inserted; i < end; i++) mismatches += differs(i, back);
+        int32_t fewest = mismatches;
+        for (int32_t i = begin; i + inserted < end; i++) {
+            mismatches += differs(i, front) - differs(i + inserted, back);
+            fewest = min(fewest, mismatches);
+        }
+        if (fewest + cost > most) return;
+        best = max(best, ((1 << kLengthBits) - fewest - cost) << 2 * kLengthBits | front << kLengthBits | back);
+        lowest = max(lowest, -front);
+        highest = max(highest, front);
+    };
+    for (int32_t size = kShortestInsert + int32_t(group.lane()); size < max(first, second);
+        size += int32_t(Group::kLanes)) {
+        const int32_t begin = max(0, size - second), end = min(size, first), middle = begin + (end - begin) / 2;
+        if (end - begin < kShortestInsert - kLongestOverlapGap) continue;
+        const bool in_front = few_differ(begin, middle, size), behind = few_differ(middle, end, size);
+        if (!in_front && !behind) continue;
+        for (int32_t gap = -kLongestOverlapGap; gap <= kLongestOverlapGap; gap++) {
+            if (in_front) add(size, size + gap);
+            if (behind) add(size + gap, size);
+        }
+    }
+    best = group.largest(best);
+    const bool several = group.largest(highest) + group.largest(lowest) > 2 * kLongestOverlapGap;
+    const int32_t back = best & ((1 << kLengthBits) - 1), front = best >> kLengthBits & ((1 << kLengthBits) - 1);
+    return best == none || several || front == back ? Inserts{0, 0} : Inserts{back, front};
+}
+
+template <class Group>
+GPUALIGN_HOST_DEVICE Inserts gapped_read_through(
+    const Group& group, const uint8_t* bases, const int64_t* offsets, uint32_t first) {
+    const uint8_t *const one = bases + offsets[first], *const two = bases + offsets[first + 1];
+    return gapped_read_through(group, int32_t(two - one), int32_t(offsets[first + 2] - offsets[first + 1]),
+        [&](int32_t i, int32_t size) { return base_code(one[i]) + base_code(two[size - 1 - i]) != 3; });
 }
 
 // Whether a read goes on beyond its insert as the reference does beyond locus i of the insert. Then it is not an

@@ -37,6 +37,7 @@ public:
         sought_ = &all_;
         find_end_to_end(params_.rules, params_.seeding.full, *this);
         if (!clipped_.empty()) find_unclipped();
+        if (mates && !params_.seeding.full) clip_at_gapped_inserts();
         if (params_.rules.local) local_finder_.run();
         if (mates) rescue_mates(OneLane(), params_.rules, mates_);
         if (mates && params_.rules.local) rescue_clipped_mates(OneLane(), params_.rules, mates_);
@@ -117,17 +118,42 @@ private:
         return differ;
     }
 
+    // Clips mates that would be chained, if an indel has hidden that they are longer than their insert.
+    void clip_at_gapped_inserts() {
+        clipped_.clear();
+        for (size_t first = 0; first + 1 < block_.size(); first++) {
+            if (!block_.read(first).first_of_pair) continue;
+            const auto would_chain = [&](size_t r) {
+                const Read& read = block_.read(r);
+                return read.length == read.bases && wants_chaining(params_.rules, block_.view(r), read);
+            };
+            const bool wanted[2] = {would_chain(first), would_chain(first + 1)};
+            if (!wanted[0] && !wanted[1]) continue;
+            const int32_t lengths[2] = {block_.read(first).bases, block_.read(first + 1).bases};
+            const uint8_t *const one = block_.codes(first, false), *const two = block_.codes(first + 1, true) +
+                                                                                block_.read(first + 1).length;
+            const Inserts inserts = gapped_read_through(OneLane(), lengths[0], lengths[1],
+                [&](int32_t i, int32_t size) { return (one[i] != (two - size)[i]) | (one[i] == kNoBase); });
+            for (size_t mate = 0; mate < 2; mate++) {
+                if (!wanted[mate] || !inserts.of[mate] || inserts.of[mate] >= lengths[mate]) continue;
+                change_length(first + mate, inserts.of[mate]);
+                clipped_.push_back(first + mate);
+            }
+        }
+        if (clipped_.empty()) return;
+        sought_ = &clipped_;
+        find_end_to_end(params_.rules, params_.seeding.full, *this);
+        find_unclipped();
+    }
+
     // Takes back the clips of mates that no adapter ends, and finds the loci of these mates again.
     void find_unclipped() {
         unclipped_.clear();
         for (const size_t r : clipped_) {
-            Read& read = block_.read(r);
+            const Read& read = block_.read(r);
             const ChainQuery all{packed_.of(block_.codes(r, false), read.bases, read.conversion), false};
             if (is_clipped_at_insert(OneLane(), params_.rules, block_.view(r), read, all, text_)) continue;
-            set_length(r, read.bases);
-            block_.loci(r).clear();
-            read.failed = read.near_hits = 0;
-            read.seeds = uint32_t(seeder_.look_up_again(r));
+            change_length(r, read.bases);
             unclipped_.push_back(r);
         }
         sought_ = &unclipped_;
@@ -137,6 +163,14 @@ private:
     void set_length(size_t r, int32_t length) {
         block_.set_length(r, length);
         search_.set_length(r, length);
+    }
+    // Forgets what was found for another length of a read.
+    void change_length(size_t r, int32_t length) {
+        set_length(r, length);
+        Read& read = block_.read(r);
+        block_.loci(r).clear();
+        read.failed = read.near_hits = 0;
+        read.seeds = uint32_t(seeder_.look_up_again(r));
     }
 
     // `seeds`: number of the seeder's read whose seeds are used.

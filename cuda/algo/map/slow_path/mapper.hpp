@@ -78,9 +78,9 @@ public:
         begin(mate);
         SlowPathFinder<Group> finder(group_, launch_, memory_, of_, mate);
         const bool is_found = finder.take_found(mate);
-        if (is_found || !clip_adapter(finder, mate)) {
+        if (is_found || !clip_adapter(finder, mate, insert_of_pair())) {
             if (!is_found) finder.find(mate);
-            if (wants_chaining(batch_.rules, own_.loci(mate), of_.mates[mate].found)) want_chains(mate);
+            if (wants_chaining(batch_.rules, own_.loci(mate), of_.mates[mate].found)) clip_or_chain(finder, mate);
         }
         if (of_.mates[mate].found.too_many) own_.set_status(MapRecord::kOnHost);
         group_.sync();
@@ -195,12 +195,29 @@ private:
         state.chained = 1;
     }
 
-    // Clips a mate beyond the insert of its pair and finds its loci, if it is an adapter that follows.
-    GPUALIGN_HOST_DEVICE bool clip_adapter(SlowPathFinder<Group>& finder, int mate) {
-        if (of_.count != 2 || launch_.full) return false;
+    // Clips a mate that does not align end to end if an indel has hidden its insert, else sets the limits for chaining.
+    GPUALIGN_HOST_DEVICE void clip_or_chain(SlowPathFinder<Group>& finder, int mate) {
+        const ChainBatch& reads = launch_.chains[0];
+        int32_t insert = 0;
+        if (of_.count == 2 && !launch_.full)
+            insert = gapped_read_through(group_, reads.bases, reads.offsets, of_.first).of[mate];
+        if (clip_adapter(finder, mate, insert)) return;
+        if (insert) finder.find(mate);
+        want_chains(mate);
+    }
+
+    // Insert size by which the mates overlap, 0 if they do not (algo/map/read_through.hpp).
+    GPUALIGN_HOST_DEVICE int32_t insert_of_pair() const {
+        const ChainBatch& reads = launch_.chains[0];
+        return of_.count == 2 && !launch_.full
+                   ? read_through(group_, batch_.rules, reads.bases, reads.offsets, of_.first)
+                   : 0;
+    }
+
+    // Clips a mate beyond its insert, 0 if unknown, and finds its loci, if it is an adapter that follows.
+    GPUALIGN_HOST_DEVICE bool clip_adapter(SlowPathFinder<Group>& finder, int mate, int32_t insert) {
         const ChainBatch& reads = launch_.chains[0];
         const int32_t length = own_.read_length(mate);
-        const int32_t insert = read_through(group_, batch_.rules, reads.bases, reads.offsets, of_.first);
         if (!insert || insert >= length) return false;
         set_length(mate, insert);
         finder.find(mate);
