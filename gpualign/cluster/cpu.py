@@ -198,9 +198,9 @@ def most_edits(
     total, shorter = n.astype(np.int64) + m, np.minimum(n, m)
     if problem.definition not in (1, 4):
         matches = np.ceil(identity * shorter - _SLACK)
-        return np.minimum(limits, (total - 2 * matches).astype(np.int32))
+        return np.asarray(np.minimum(limits, (total - 2 * matches).astype(np.int32)), np.int32)
     both = np.minimum(total / (1 + identity), shorter / identity) * (1 - identity) + _SLACK
-    return np.minimum(limits, both.astype(np.int32))
+    return np.asarray(np.minimum(limits, both.astype(np.int32)), np.int32)
 
 
 def highest_identity(

@@ -131,8 +131,8 @@ class Neighbors:
             best = np.full(self._distinct, -1.0)
             np.maximum.at(best, likely.query % self._distinct, likely.identity)
             reached = np.maximum(reached, best[queries])
-        items = self._near_pairs(targets, queries, first, last, wanted, reached)
-        return Hits.join([likely, *self.hits(items)])
+        near = self._near_pairs(targets, queries, first, last, wanted, reached)
+        return Hits.join([likely, *self.hits(near)])
 
     def _likely(
         self, targets: Targets, queries: NDArray[np.int32], first: NDArray[np.int32], last: NDArray[np.int32]

@@ -16,7 +16,6 @@ from gpualign.sequences.encoded import EncodedSequences, encode
 from gpualign.sequences.matrices import Scoring
 from gpualign.sequences.offsets import joined, offsets_of
 
-
 #: what `abundances` says of a size beyond 63 bits
 _TOO_LARGE = -1
 

@@ -2,10 +2,10 @@
 // symbols, each compared with all of the target.
 //
 // What lies between the gaps at the ends is an interval of the query, so that all blocks within it, a run of
-// neighbours, have at least the edits of each block's best position in the target (Myers 1999, infix). A run of b blocks
-// lies in an interval of at most 32 b symbols and parts of the blocks next to it. If the interval has enough symbols
-// for the coverage and for the score, its edits limit the identity, and the highest of these limits is that of the
-// pair. Symbols that may match others match everything here.
+// neighbours, have at least the edits of each block's best position in the target (Myers 1999, infix). A run of b
+// blocks lies in an interval of at most 32 b symbols and parts of the blocks next to it. If the interval has enough
+// symbols for the coverage and for the score, its edits limit the identity, and the highest of these limits is that of
+// the pair. Symbols that may match others match everything here.
 //
 // The score: the positions of the blocks give an alignment, and the optimal one scores no less. A short interval does
 // not reach this score, as each column has the score of a match at most and each edit costs something.
@@ -27,11 +27,11 @@ struct ShiftedScores {
     bool known = false;  // all pairs have these scores but those with ambiguity codes, and all ends the same costs
 
     // Of scores as `pairwise` has them, where it says that all ends cost the same.
-    static ShiftedScores of(int32_t match, int32_t mismatch, int32_t open, int32_t extend, int32_t end_open,
-        int32_t end_extend) {
+    static ShiftedScores of(
+        int32_t match, int32_t mismatch, int32_t open, int32_t extend, int32_t end_open, int32_t end_extend) {
         const int32_t twice = 2 * end_extend;
-        ShiftedScores scores{match + twice, mismatch + twice, twice, open - extend, extend - end_extend,
-            end_open - end_extend, false};
+        ShiftedScores scores{
+            match + twice, mismatch + twice, twice, open - extend, extend - end_extend, end_open - end_extend, false};
         scores.known = match >= 0 && scores.match > 0 && scores.mismatch <= 0 && scores.open >= 0 &&
                        scores.extend >= 0 && scores.end >= 0;
         return scores;
@@ -40,8 +40,8 @@ struct ShiftedScores {
     // The least that an edit costs, compared with a match. A gap in the query ends at most half of a block, so that its
     // edits are at most these 16, or its symbols.
     double edit(bool codes, int32_t half_block) const {
-        const double least = std::min({double(match - mismatch), double(match + extend),
-            double(open) / half_block + extend});
+        const double least =
+            std::min({double(match - mismatch), double(match + extend), double(open) / half_block + extend});
         return codes ? std::min(least, double(match - code)) : least;
     }
 };
@@ -78,7 +78,7 @@ public:
     struct Limits {
         double identity;  // the highest that the pair can have, or one below that of the bounds; less than 0 where the
                           // query cannot be covered
-        int32_t score;    // shifted, that the optimal alignment has at least
+        int32_t score;  // shifted, that the optimal alignment has at least
     };
     static constexpr int32_t no_score = -(1 << 28);
 
@@ -153,8 +153,7 @@ private:
                     before = std::max(before, last[from] - gap);
                 }
                 next[d] = before + same * scores.match + (block - same) * scores.mismatch;
-                highest = std::max(highest,
-                    next[d] + beyond(std::min(length_ - begin - block, m - at - block)));
+                highest = std::max(highest, next[d] + beyond(std::min(length_ - begin - block, m - at - block)));
             }
             std::copy(next, next + most_diagonals, last);
         }

@@ -51,8 +51,8 @@ struct Bounds {
         return std::min(all, n / word - lost - edits(n - lost * word, m)) - 2;
     }
 
-    // Whether the words that a target lacks leave enough of the query for definition 2, where what counts is an interval
-    // with few edits. lacked: a bit for each segment of `segment` symbols; `edits` more are allowed.
+    // Whether the words that a target lacks leave enough of the query for definition 2, where what counts is an
+    // interval with few edits. lacked: a bit for each segment of `segment` symbols; `edits` more are allowed.
     //
     // An interval that holds the segments i ... j - 1 has at most the symbols of these and of the ones next to them, s,
     // and at most s (1 - id) / id edits, of which each segment that is lacked has `words` (one edit a word). With
@@ -62,7 +62,8 @@ struct Bounds {
         const int32_t enough = aligned(n, m), inside = segment - 1, rest = n - segments * segment;
         const int32_t fewest = std::max(0, (enough - inside - std::max(inside, rest) + segment - 1) / segment);
         const double rate = (1 - identity) / identity, of_segment = rate * segment;
-        double before = 0, now = 0, highest = -1e9;  // f at j - fewest and at j; the highest f(i) with what is left of i
+        double before = 0, now = 0,
+               highest = -1e9;  // f at j - fewest and at j; the highest f(i) with what is left of i
         for (int32_t j = 0; j <= segments; j++) {
             if (j >= fewest) {
                 const int32_t i = j - fewest;

@@ -51,8 +51,8 @@ public:
             nb::gil_scoped_release release;
             find(queries.data(), from.data(), to.data(), identities.data(), queries.size(), threads, all);
         }
-        return tuple_of(
-            to_numpy(std::move(all.query)), to_numpy(std::move(all.target)), to_numpy(std::move(all.highest)), to_numpy(std::move(all.score)));
+        return tuple_of(to_numpy(std::move(all.query)), to_numpy(std::move(all.target)),
+            to_numpy(std::move(all.highest)), to_numpy(std::move(all.score)));
     }
 
     auto most_words(Input<int32_t> queries, Input<int32_t> from, Input<int32_t> to, int threads) {
@@ -71,7 +71,8 @@ public:
     }
 
 private:
-    // Rows of queries, targets, and as far as is known the highest identity and the lowest score that each pair can have.
+    // Rows of queries, targets, and as far as is known the highest identity and the lowest score that each pair can
+    // have.
     struct Found {
         std::vector<int32_t> query, target, score;
         std::vector<float> highest;
@@ -115,7 +116,8 @@ private:
             if (!lookups.empty()) find_common(lookups, common[size_t(thread)], part);
             part.highest.assign(part.query.size(), 1.0f);
             part.score.assign(part.query.size(), INT32_MIN);
-            if (BlockEdits::limits(words_.bounds(), scores_)) leave_out(queries, identities, blocks[size_t(thread)], part);
+            if (BlockEdits::limits(words_.bounds(), scores_))
+                leave_out(queries, identities, blocks[size_t(thread)], part);
         });
         for (Found& part : found) {
             all.query.insert(all.query.end(), part.query.begin(), part.query.end());
@@ -298,13 +300,12 @@ auto sums(Input<uint8_t> codes, Input<int64_t> offsets, Input<int64_t> values) {
 void bind_cluster(nb::module_& m) {
     using cluster::Index;
     nb::class_<Index>(m, "ClusterIndex")
-        .def(nb::init<Input<uint8_t>, Input<int64_t>, int, bool, int, double, int, double,
-                 Input<int32_t>>(),
-            nb::kw_only(),
-            nb::arg("codes"), nb::arg("offsets"), nb::arg("identical"), nb::arg("codes_match"), nb::arg("word"),
-            nb::arg("identity"), nb::arg("definition"), nb::arg("coverage"), nb::arg("scores"),
+        .def(nb::init<Input<uint8_t>, Input<int64_t>, int, bool, int, double, int, double, Input<int32_t>>(),
+            nb::kw_only(), nb::arg("codes"), nb::arg("offsets"), nb::arg("identical"), nb::arg("codes_match"),
+            nb::arg("word"), nb::arg("identity"), nb::arg("definition"), nb::arg("coverage"), nb::arg("scores"),
             "Sequences that others may be near to. word: symbols of a word; 0: only lengths are looked at. "
-            "codes_match: codes from `identical` on match some that they do not equal. scores: of a match and a mismatch, "
+            "codes_match: codes from `identical` on match some that they do not equal. scores: of a match and a "
+            "mismatch, "
             "and what the first and further symbols of a gap cost, inside and at the ends; empty: pairs have others.")
         .def("__len__", &Index::size)
         .def_prop_ro("bytes", &Index::bytes, "Memory of the index.")

@@ -43,8 +43,10 @@ public:
             for (int l = 0; l < count; l++)
                 for (size_t i = 0; i < targets_.size(); i++)
                     if (asks(index, lookups[l], targets_[i]) &&
-                        bounds_of(index, lookups[l]).reachable(set.length(lookups[l].query), index.length(targets_[i]),
-                            lengths_[i * distances::kLanes + size_t(l)] + of_queries[l] + index.ambiguous(targets_[i])))
+                        bounds_of(index, lookups[l])
+                            .reachable(set.length(lookups[l].query), index.length(targets_[i]),
+                                lengths_[i * distances::kLanes + size_t(l)] + of_queries[l] +
+                                    index.ambiguous(targets_[i])))
                         found(lookups[l].row, targets_[i]);
         }
     }

@@ -143,7 +143,8 @@ private:
     void each(const SequenceSet& set, const std::vector<int32_t>& sequences, int word, int32_t from, int32_t to,
         const Put& put) const {
         for (int32_t target = from; target < to; target++)
-            each_word(set, sequences[size_t(target)], word, 1, [&](uint64_t value, int32_t) { put(bucket(value), target); });
+            each_word(
+                set, sequences[size_t(target)], word, 1, [&](uint64_t value, int32_t) { put(bucket(value), target); });
     }
 };
 
@@ -199,8 +200,8 @@ public:
         std::vector<Word> words;
     };
 
-    // Of the targets from ... to - 1 the one that has most of the query's words, the first of equal ones; -1 if none has
-    // any. It is likely to be the nearest, and what it reaches, others have to reach.
+    // Of the targets from ... to - 1 the one that has most of the query's words, the first of equal ones; -1 if none
+    // has any. It is likely to be the nearest, and what it reaches, others have to reach.
     int32_t most_words(int32_t query, int32_t from, int32_t to, Scratch& scratch) const {
         if (from >= to || !word_ || set_.length(query) / word_ > UINT16_MAX) return -1;
         look_up(query, from, to, scratch);
@@ -261,7 +262,7 @@ public:
             if (!bounds.possible(n, m)) return;
             const int32_t needed = bounds.words_needed(n, m, word_) - left_out - ambiguous_[size_t(target)];
             for (size_t w = counted; w < words.size() && (count < needed || segment_words) && count + left >= needed;
-                 w++, left--)
+                w++, left--)
                 for (size_t s = 0; s < lists_.size(); s++) {
                     const auto& span = scratch.spans[words[w].first + s];
                     if (std::binary_search(span.begin, span.end, target)) {
