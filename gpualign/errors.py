@@ -41,7 +41,20 @@ class InputError(GpualignError):
         super().__init__(f"{location}: {what}" if location else what)
 
 
-class UnknownSymbolError(InputError):
+class RecordError(InputError):
+    """A record that cannot be used; ``with_symbol_lines`` adds the line to the message.
+
+    Args:
+        record: its name.
+        symbol: of its sequence, if that is what is wrong.
+    """
+
+    def __init__(self, what: str, path: str | None, record: str, symbol: str | None = None) -> None:
+        self.record, self.symbol = record, symbol
+        super().__init__(what, path)
+
+
+class UnknownSymbolError(RecordError):
     """A symbol of a sequence that cannot be used.
 
     Args:
@@ -49,8 +62,7 @@ class UnknownSymbolError(InputError):
     """
 
     def __init__(self, record: str, symbol: str, why: str, path: str | None) -> None:
-        self.record, self.symbol = record, symbol
-        super().__init__(f"record '{record}': symbol {symbol!r} {why}", path)
+        super().__init__(f"record '{record}': symbol {symbol!r} {why}", path, record, symbol)
 
 
 def shown_input(path: str) -> str:

@@ -65,7 +65,7 @@ class BandedAligner:
         return both.take(np.argsort(np.concatenate([rest, again])))
 
     def align_scored(self, block: PairBlock, scores: NDArray[np.int32]) -> Alignments:
-        """Align pairs whose scores are known."""
+        """Align pairs that score at least so much."""
         return align_strand(self._problem, Candidates(block, *self._proved(block, scores.astype(np.int64))), 0)
 
     def _proved(self, block: PairBlock, scores: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:

@@ -62,7 +62,7 @@ from gpualign.pairwise.params import PairwiseParams
 @click.option("--centroids", metavar="FILE", help="Write the centroids as FASTA.")
 @click.option("--sizein", "size_in", is_flag=True, help="Count a sequence as often as its ;size=N says.")
 @click.option("--sizeout", "size_out", is_flag=True, help="Add ;size=N to the names of centroids.")
-@click.option("--relabel", metavar="TEXT", help="Name centroids TEXT1, TEXT2, ...")
+@click.option("--relabel", metavar="TEXT", help="Name centroids TEXT1, TEXT2, ...; the table has the names as label.")
 @click.option("--members", metavar="DIR", help="Write the members of each cluster to DIR/NUMBER.fasta.")
 @click.option(
     "--biom-tsv",
@@ -82,7 +82,8 @@ def command(**values: Any) -> None:
     Each sequence in turn joins the centroid with the highest identity of at least --id, the first of equal ones, or
     founds a cluster. Filters leave out only pairs that cannot reach the identity.
 
-    Columns: sequence, cluster (from 0), centroid, identity, strand; in the order in which sequences are taken.
+    Columns: sequence, cluster (from 0), centroid, identity, strand, with -p cigar, with --relabel label; in the
+    order in which sequences are taken.
 
     \b
     Examples:

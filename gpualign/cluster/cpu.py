@@ -35,10 +35,17 @@ class NearPairs:
     Attributes:
         pairs: of distinct sequences.
         wanted: which hits of each query count; others may be left out.
+        least: float64 (p,), identities that count, at least that of the problem; None: that of the problem.
+        highest: float32 (p,), the highest identity that each can have as far as is known; None: 1.
+        score: int32 (p,), what each one's optimal alignment scores at least, the lowest int32 where that is not known;
+            None: of no pair.
     """
 
     pairs: PairBlock
     wanted: Wanted
+    least: NDArray[np.float64] | None = None
+    highest: NDArray[np.float32] | None = None
+    score: NDArray[np.int32] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,8 +117,10 @@ def near_on_cpu(problem: ClusterProblem, item: NearPairs) -> Hits:
     table = pairs.edits_by_length
     if table is None or not len(block):
         return problem.hits_of(aligned_by_score(pairs, problem.aligner, block))
+    if pairs.definition in (2, 3):  # edits at the ends limit nothing
+        return _aligned_in_rounds(problem, item)
     n, m = pairs.sizes(block)
-    limits = most_edits(pairs, n, m)
+    limits = most_edits(pairs, n, m, item.least)
     sequences = (pairs.targets.codes, pairs.targets.offsets)
     distances = _native.edit_distances(
         *sequences, *sequences, block.queries, block.targets, np.minimum(limits, MAX_EDITS), *pairs.scoring.matching
@@ -130,6 +139,24 @@ def near_on_cpu(problem: ClusterProblem, item: NearPairs) -> Hits:
     if item.wanted == "first":
         bound = -near.astype(np.float64)
     return Hits.join([by_score, _in_rounds(block.queries, near, bound, item.wanted, aligned)])
+
+
+def _aligned_in_rounds(problem: ClusterProblem, item: NearPairs) -> Hits:
+    """Align pairs without an edit filter, those first that can have the highest identity."""
+
+    def aligned(chosen: NDArray[np.int64]) -> Hits:
+        block = item.pairs.take(chosen)
+        if problem.aligner is None or item.score is None:
+            return problem.hits_of(aligned_by_score(problem.pairs, problem.aligner, block))
+        return problem.hits_of(problem.aligner.align_scored(block, item.score[chosen]))
+
+    every = np.arange(len(item.pairs))
+    if item.wanted == "all":
+        return aligned(every)
+    bound = -every.astype(np.float64)
+    if item.wanted == "best":
+        bound = np.ones(len(every)) if item.highest is None else item.highest.astype(np.float64)
+    return _in_rounds(item.pairs.queries, every, bound, item.wanted, aligned)
 
 
 def _in_rounds(
@@ -155,17 +182,25 @@ def _in_rounds(
     return Hits.join(done)
 
 
-def most_edits(problem: PairProblem, n: NDArray[np.int32], m: NDArray[np.int32]) -> NDArray[np.int32]:
+def most_edits(
+    problem: PairProblem, n: NDArray[np.int32], m: NDArray[np.int32], least: NDArray[np.float64] | None = None
+) -> NDArray[np.int32]:
     """int32 (p,): edits that the identity allows. Those of `pairwise`, and with C columns of which id C match, n + m
     symbols are 2 id C in matches and at least (1 - id) C others: C (1 - id) <= (n + m) (1 - id) / (1 + id).
+
+    Args:
+        least: float64 (p,), the identities, at least that of the problem.
     """
     assert problem.edits_by_length is not None
     assert problem.identity is not None
     limits: NDArray[np.int32] = _native.edit_limits(problem.edits_by_length, problem.definition == 0, n, m)
+    identity: float | NDArray[np.float64] = problem.identity if least is None else least
+    total, shorter = n.astype(np.int64) + m, np.minimum(n, m)
     if problem.definition not in (1, 4):
-        return limits
-    both = (n.astype(np.int64) + m) * (1 - problem.identity) / (1 + problem.identity) + _SLACK
-    return np.minimum(limits, both.astype(np.int32))
+        matches = np.ceil(identity * shorter - _SLACK)
+        return np.asarray(np.minimum(limits, (total - 2 * matches).astype(np.int32)), np.int32)
+    both = np.minimum(total / (1 + identity), shorter / identity) * (1 - identity) + _SLACK
+    return np.asarray(np.minimum(limits, both.astype(np.int32)), np.int32)
 
 
 def highest_identity(

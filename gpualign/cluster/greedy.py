@@ -82,20 +82,27 @@ class Greedy:
         is_centroid = self._clusters.clusters_of(rows) >= 0
         compared = np.flatnonzero(~(is_centroid & self._neighbors.equals_itself[rows]))
         targets = len(self._targets)
+        queries = rows[compared]
         hits = self._neighbors.of(
-            self._targets, rows[compared], self._seen[rows[compared]], np.full(len(compared), targets), self._wanted
-        )
+            self._targets, queries, self._seen[queries], np.full(len(compared), targets), self._wanted,
+            self._clusters.identities(queries),
+        )  # fmt: skip
         self._clusters.compare(*hits.native)
         self._seen[rows] = targets
         # those that may become centroids, and hits with them of sequences that come later in the batch
-        may_found = np.flatnonzero((self._clusters.near(rows) == 0) & ~is_centroid)
+        known = self._clusters.identities(rows)
+        may_found = np.flatnonzero((known < 0) & ~is_centroid)
         may_found = may_found[np.argsort(first_at[may_found])]
         within = Hits.none()
         if len(may_found):
             new = self._neighbors.targets(kept=False)
             new.add(rows[may_found])
             before = np.searchsorted(first_at[may_found], last_at[compared]).astype(np.int32)
-            within = self._neighbors.of(new, rows[compared], np.zeros(len(compared), np.int32), before, "all")
+            if self._wanted == "first":  # a centroid that is known is before all of these
+                before[known[compared] >= 0] = 0
+            within = self._neighbors.of(
+                new, queries, np.zeros(len(compared), np.int32), before, "all", known[compared]
+            )  # fmt: skip
         joined = Joined(np.arange(first, last), *self._clusters.join(distinct, first, *within.native))
         self._add_targets(joined)
         return joined

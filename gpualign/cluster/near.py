@@ -12,7 +12,7 @@ from gpualign import _native
 from gpualign.cluster import tuning
 from gpualign.cluster.cpu import ClusterProblem, Hits, NearPairs, Wanted
 from gpualign.cluster.parts import NearPart, TargetPart, new_index
-from gpualign.cluster.stage import cluster_stage, cut
+from gpualign.cluster.stage import cluster_stage, cut, cut_slices
 from gpualign.cluster.words import word_length
 from gpualign.engine.stage import Backend
 from gpualign.sequences.offsets import cut_by_size
@@ -110,15 +110,39 @@ class Neighbors:
         first: NDArray[np.int32],
         last: NDArray[np.int32],
         wanted: Wanted,
+        reached: NDArray[np.float64],
     ) -> Hits:
-        """Hits of each query with the targets ``first`` ... ``last`` - 1."""
+        """Hits of each query with the targets ``first`` ... ``last`` - 1.
+
+        Args:
+            reached: float64 (q,), an identity that each query is known to have with some other sequence, or less than
+                0. Hits of lower identity may be left out.
+        """
         if self._remote and self._twins is None:
             items = self._of_parts(targets, *self._strands(queries, first, last), wanted)
             results = list(self._backend.run(items, self._stage))
             self.candidates += sum(pairs for _, pairs in results)
             return Hits.join([Hits.none(), *(hits for hits, _ in results)])
-        blocks = self.blocks(targets, queries, first, last)
-        return Hits.join([Hits.none(), *self.hits(NearPairs(block, wanted) for block in blocks)])
+        if wanted == "first":
+            reached = np.full(len(queries), -1.0)  # an earlier target counts, however far it is
+        likely = Hits.none()
+        if wanted == "best" and self._word and self._twins is None:
+            likely = Hits.join([likely, *self.hits(self._likely(targets, queries, first, last))])
+            best = np.full(self._distinct, -1.0)
+            np.maximum.at(best, likely.query % self._distinct, likely.identity)
+            reached = np.maximum(reached, best[queries])
+        near = self._near_pairs(targets, queries, first, last, wanted, reached)
+        return Hits.join([likely, *self.hits(near)])
+
+    def _likely(
+        self, targets: Targets, queries: NDArray[np.int32], first: NDArray[np.int32], last: NDArray[np.int32]
+    ) -> Iterator[NearPairs]:
+        """Each query with the target that has most of its words."""
+        queries, first, last = self._strands(queries, first, last)
+        found = targets.index.most_words(queries, first, last, self._threads)
+        some = np.flatnonzero(found >= 0)
+        for block in cut(queries[some], targets.distinct[found[some]], self._block_pairs):
+            yield NearPairs(block, "all")
 
     def _of_parts(
         self,
@@ -148,20 +172,42 @@ class Neighbors:
         self, targets: Targets, queries: NDArray[np.int32], first: NDArray[np.int32], last: NDArray[np.int32]
     ) -> Iterator[PairBlock]:
         """Pairs that may reach the identity, those of a query together."""
+        reached = np.full(len(queries), -1.0)
+        yield from (item.pairs for item in self._near_pairs(targets, queries, first, last, "all", reached))
+
+    def _near_pairs(
+        self,
+        targets: Targets,
+        queries: NDArray[np.int32],
+        first: NDArray[np.int32],
+        last: NDArray[np.int32],
+        wanted: Wanted,
+        reached: NDArray[np.float64],
+    ) -> Iterator[NearPairs]:
+        """Pairs that may reach the identity, and ``reached`` of the query (q,) where that is more."""
         if self._twins is not None:
-            yield self._equal(self._twins, targets.distinct, queries, first, last)
+            yield NearPairs(self._equal(self._twins, targets.distinct, queries, first, last), wanted)
             return
+        least = np.maximum(reached, self._problem.pairs.identity or 0.0)
+        least = np.repeat(least, 2) if self._both else least
         queries, first, last = self._strands(queries, first, last)
         distinct = targets.distinct
-        size = tuning.GPU_BLOCK_PAIRS if self._backend.on_gpu else tuning.BLOCK_PAIRS
         work = np.cumsum(np.maximum(last - first, 0), dtype=np.int64)
-        part = work // (tuning.LOOKED_AT if self._word else tuning.LOOKED_AT_WITHOUT_WORDS)
+        part = work // tuning.LOOKED_AT
         borders = [0, *(np.flatnonzero(np.diff(part)) + 1).tolist(), len(queries)]
         for start, stop in pairwise(borders):
             some = slice(start, stop)
-            rows, found = targets.index.candidates(queries[some], first[some], last[some], self._threads)
+            rows, found, highest, score = targets.index.candidates(
+                queries[some], first[some], last[some], least[some], self._threads
+            )
             self.candidates += len(rows)
-            yield from cut(queries[some][rows], distinct[found], size)
+            for piece in cut_slices(queries[some][rows], self._block_pairs):
+                block = PairBlock(queries[some][rows[piece]], distinct[found[piece]])
+                yield NearPairs(block, wanted, least[some][rows[piece]], highest[piece], score[piece])
+
+    @property
+    def _block_pairs(self) -> int:
+        return tuning.GPU_BLOCK_PAIRS if self._backend.on_gpu else tuning.BLOCK_PAIRS
 
     def _equal(
         self,

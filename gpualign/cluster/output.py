@@ -27,7 +27,8 @@ def columns_of(files: ClusterFiles) -> dict[str, Kind]:
     """Names of the table's columns and what they hold."""
     columns: dict[str, Kind] = {"sequence": "text", "cluster": "integer", "centroid": "text", "identity": "number"}
     columns |= {"strand": "text"}
-    return columns | ({"cigar": "text"} if files.path else {})
+    columns |= {"cigar": "text"} if files.path else {}
+    return columns | ({"label": "text"} if files.relabel is not None else {})
 
 
 class ClusterWriter:
@@ -66,6 +67,8 @@ class ClusterWriter:
         columns.append(table.signs(joined.minus == 1) if known else table.constant("*", len(joined)))
         if self._files.path:
             columns.append(table.cigars(joined.operations, joined.operation_offsets))
+        if self._files.relabel is not None:
+            columns.append(table.integers(joined.cluster.astype(np.int64) + 1, self._files.relabel))
         self._out.write(table.format_rows(columns, len(joined)))
         if self._uc is not None:
             self._uc.write(self._uc_lines(joined, here, centroid))

@@ -100,7 +100,8 @@ class ClusterFiles:
         header: begin the table with a line of column names.
         path: the table has CIGARs.
         uc: file in the format of USEARCH and vsearch.
-        centroids: FASTA of the centroids; ``size_out`` adds ``;size=N``, ``relabel`` names them by number.
+        centroids: FASTA of the centroids; ``size_out`` adds ``;size=N``, ``relabel`` names them by number,
+            here, in ``counts`` and in the table's column ``label``.
         members: folder of a FASTA file for each cluster.
         counts: table of clusters by samples.
         plot: picture of the clusters' sizes.
@@ -132,8 +133,6 @@ class ClusterFiles:
             raise UsageError("two outputs go to standard output: name files for them (-o FILE for the table)")
         if self.size_out and self.centroids is None:
             raise UsageError("--sizeout needs --centroids")
-        if self.relabel is not None and self.centroids is None and self.counts is None:
-            raise UsageError("--relabel needs --centroids or --biom-tsv")
         if params.linkage == "single" and (self.uc is not None or self.path):
             raise UsageError("with --linkage single members have no alignment with a centroid: leave out --uc and -p")
         if self.members is not None and os.path.exists(self.members) and not os.path.isdir(self.members):

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.cluster.cpu import ClusterProblem, Wanted
+from gpualign.pairwise.cpu import PairProblem
 
 
 def new_index(problem: ClusterProblem, word: int) -> _native.ClusterIndex:
@@ -25,7 +26,22 @@ def new_index(problem: ClusterProblem, word: int) -> _native.ClusterIndex:
         identity=pairs.identity or 0.0,
         definition=pairs.definition,
         coverage=problem.coverage,
+        scores=np.array(_simple_scores(pairs), np.int32),
     )
+
+
+def _simple_scores(pairs: PairProblem) -> list[int]:
+    """Of a match and a mismatch, and of gaps inside and at the ends; empty where pairs have others."""
+    scoring, ends = pairs.scoring, set(pairs.costs_at_ends)
+    k = scoring.identical
+    match, mismatch = (int(score) for score in scoring.scores[0, :2])
+    expected = np.full((k, k), mismatch)
+    np.fill_diagonal(expected, match)
+    of_codes = scoring.scores[k:]
+    simple = (scoring.scores[:k, :k] == expected).all() and (of_codes == (0 if scoring.bases else mismatch)).all()
+    if not simple or len(ends) != 1:
+        return []
+    return [match, mismatch, pairs.gap_open, pairs.gap_extend, *ends.pop()]
 
 
 class TargetPart:

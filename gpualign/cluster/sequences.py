@@ -10,11 +10,14 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.cluster.params import ClusterParams
-from gpualign.errors import InputError
+from gpualign.errors import RecordError
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.encoded import EncodedSequences, encode
 from gpualign.sequences.matrices import Scoring
 from gpualign.sequences.offsets import joined, offsets_of
+
+#: what `abundances` says of a size beyond 63 bits
+_TOO_LARGE = -1
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +70,7 @@ def read_input(
 
     Raises:
         UnknownSymbolError: a symbol that the scoring does not know.
-        InputError: a ``;size=N`` that no 64 bits hold.
+        InputError: a ``;size=N`` that is no number from 1 on, or that no 64 bits hold.
     """
     texts: list[NDArray[np.uint8]] = []
     names: list[tuple[NDArray[np.uint8], NDArray[np.int64]]] = [(np.zeros(0, np.uint8), np.zeros(1, np.int64))]
@@ -91,10 +94,14 @@ def read_input(
     number = np.concatenate(numbers) if numbers else np.zeros(0, np.int64)
     all_names = joined(names)
     sizes = _native.abundances(*all_names)
-    if len(too_large := np.flatnonzero(sizes < 0)):
-        first, last = all_names[1][too_large[0] : too_large[0] + 2]
+    if len(wrong := np.flatnonzero(sizes < 0)):
+        first, last = all_names[1][wrong[0] : wrong[0] + 2]
         name = all_names[0][first:last].tobytes().decode("latin-1")
-        raise InputError(f"the size of sequence {name} is too large", path)
+        if sizes[wrong[0]] == _TOO_LARGE:
+            what = f"the size of sequence {name} is too large"
+        else:
+            what = f"the size of sequence {name} is not a number from 1 on (;size=N)"
+        raise RecordError(what, path, name)
     order = _order(params, encoded.lengths, sizes, *all_names)
     text = np.concatenate(texts) if texts else None
     texts.clear()

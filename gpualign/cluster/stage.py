@@ -24,7 +24,7 @@ def cluster_stage(problem: ClusterProblem, word: int) -> Stage[NearPairs | NearP
         if isinstance(item, NearPairs):
             return of(item), 0
         index = item.part.index(problem, word)
-        rows, found = index.candidates(item.queries, item.first, item.last, 1)
+        rows, found, *_ = index.candidates(item.queries, item.first, item.last, np.zeros(len(item.queries)), 1)
         blocks = cut(item.queries[rows], item.part.distinct[found], size)
         return Hits.join([Hits.none(), *(of(NearPairs(block, item.wanted)) for block in blocks)]), len(rows)
 
@@ -39,11 +39,17 @@ def cluster_stage(problem: ClusterProblem, word: int) -> Stage[NearPairs | NearP
 
 def cut(queries: NDArray[np.int32], targets: NDArray[np.int32], size: int) -> Iterator[PairBlock]:
     """Blocks of about ``size`` pairs that end with a query's last pair."""
+    for piece in cut_slices(queries, size):
+        yield PairBlock(queries[piece], targets[piece])
+
+
+def cut_slices(queries: NDArray[np.int32], size: int) -> Iterator[slice]:
+    """Slices of about ``size`` pairs that end with a query's last pair."""
     start = 0
     while start < len(queries):
         stop = min(start + size, len(queries))
         if stop < len(queries):
             same = np.flatnonzero(queries[stop:] != queries[stop - 1])
             stop = stop + int(same[0]) if len(same) else len(queries)
-        yield PairBlock(queries[start:stop], targets[start:stop])
+        yield slice(start, stop)
         start = stop

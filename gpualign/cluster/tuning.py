@@ -9,9 +9,8 @@ from gpualign.pairwise.tuning import VARIANTS
 KERNELS = Kernels("pairwise", core_rate=1e6, compile_s=2.5, variants=VARIANTS)
 #: sequences of the first batch; each has twice as many as the one before it, up to the batch size
 FIRST_BATCH = 64
-#: pairs of queries and targets that are looked at before pairs are aligned: by words, or by common subsequences, which
-#: take a microsecond each
-LOOKED_AT, LOOKED_AT_WITHOUT_WORDS = 1 << 26, 1 << 24
+#: pairs of queries and targets that are looked at before pairs are aligned
+LOOKED_AT = 1 << 22
 #: pairs that are aligned at a time
 BLOCK_PAIRS, GPU_BLOCK_PAIRS = 1 << 13, 1 << 20
 #: symbols of a part of the targets, queries and pairs that an item for another machine has at most

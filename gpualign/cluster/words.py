@@ -8,10 +8,12 @@ from gpualign.cluster.cpu import ClusterProblem
 
 #: words of fewer symbols are in every list, those of more find no better
 _SHORTEST, _LONGEST = {True: 6, False: 3}, {True: 24, False: 10}
+#: where none follow from the identity, as from that of the nearest centroid they may
+_OTHERWISE = {True: 8, False: 3}
 
 
 def word_length(problem: ClusterProblem) -> int:
-    """Symbols of a word; 0 where no number of common words follows from the identity.
+    """Symbols of a word; 0 where an identity proves no number of common words.
 
     With e edits a symbol at most, a sequence of n symbols has n / w words of which n e may change. Words of half of
     1 / e leave half of them; words of 1 / e or more leave none, and where they leave few, many sequences have these by
@@ -19,12 +21,14 @@ def word_length(problem: ClusterProblem) -> int:
     """
     pairs = problem.pairs
     definition, identity = pairs.definition, pairs.identity or 0.0
-    if definition == 3 or (definition == 2 and problem.coverage == 0) or identity <= 0:
+    if definition == 3 or identity <= 0:
         return 0
-    edits = 2 * (1 - identity) if definition == 0 else (1 - identity) / identity
     nucleotide = pairs.scoring.identical <= 4
+    if definition == 2 and problem.coverage == 0:
+        return _OTHERWISE[nucleotide]
+    edits = 2 * (1 - identity) if definition == 0 else (1 - identity) / identity
     longest = min(_LONGEST[nucleotide], int(62 / math.log2(max(2, pairs.scoring.identical))))
     if edits * (longest * 2) <= 1:
         return longest
     word = max(_SHORTEST[nucleotide], round(1 / (2 * edits)))
-    return word if word * edits < 0.85 else 0
+    return word if word * edits < 0.85 else _OTHERWISE[nucleotide]

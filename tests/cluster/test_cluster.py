@@ -45,7 +45,6 @@ def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tuning, "FIRST_BATCH", 3)
     monkeypatch.setattr(tuning, "BLOCK_PAIRS", 7)
     monkeypatch.setattr(tuning, "LOOKED_AT", 50)
-    monkeypatch.setattr(tuning, "LOOKED_AT_WITHOUT_WORDS", 40)
 
 
 def families(rng: random.Random, count: int, size: int, length: int, rate: float, symbols: str = "ACGT") -> list[str]:
@@ -155,7 +154,7 @@ def test_filters_lose_nothing(seed, length, rate, least, definition, coverage, f
 @given(
     seed=st.integers(0, 1 << 20),
     least=st.sampled_from([0.97, 0.95, 0.9, 0.8]),
-    coverage=st.sampled_from([0.3, 0.6, 0.75, 0.9]),
+    coverage=st.sampled_from([0.0, 0.3, 0.6, 0.75, 0.9]),
     share=st.sampled_from([0.0, 0.0, 0.02]),
 )
 def test_blocks_rule_out_no_near_pair(seed: int, least: float, coverage: float, share: float) -> None:
@@ -200,10 +199,11 @@ def test_blocks_rule_out_pairs_that_words_do_not() -> None:
             identity=0.97,
             definition=definition,
             coverage=coverage,
+            scores=np.zeros(0, np.int32),
         )
         index.add(np.array([1, 2], np.int32))
         first, last = np.zeros(1, np.int32), np.array([2], np.int32)
-        return index.candidates(first, first, last, 1)[1].tolist()
+        return index.candidates(first, first, last, np.zeros(1), 1)[1].tolist()
 
     assert candidates(1, 0.0) == [0, 1]  # without blocks
     assert candidates(2, 0.8) == candidates(2, 0.6) == [1]

@@ -93,7 +93,10 @@ def test_names_of_centroids(cli, genes: Path, tmp_path: Path) -> None:
         ("S1_a-17;barcodelabel=b7;size=2", 2, "b7"),
         ("S1_a-17", 1, "S1_a"),
         ("", 1, ""),
-        ("a;size=;size=3x;size=7", 7, "a"),
+        ("a;size=", -2, "a"),
+        ("a;size=3x", -2, "a"),
+        ("a;size=-3;", -2, "a"),
+        ("a;size=0", -2, "a"),
         ("a;size=9223372036854775807", (1 << 63) - 1, "a"),
         ("a;size=9223372036854775808", -1, "a"),
         ("a;sample=;barcodelabel=b", 1, ""),
@@ -106,12 +109,36 @@ def test_what_names_say(name: str, size: int, sample: str) -> None:
     assert text[offsets[1] :].tobytes() == sample.encode()
 
 
-def test_a_size_beyond_64_bits(cli, tmp_path: Path) -> None:
-    status, _, errors = cli(
-        "cluster", write_fasta(tmp_path / "a.fa", [("a;size=99999999999999999999", A)]), "--id", "1"
-    )
+@pytest.mark.parametrize(
+    ("size", "what"),
+    [
+        ("99999999999999999999", "is too large"),
+        ("-3", "is not a number from 1 on"),
+        ("x", "is not a number from 1 on"),
+        ("0", "is not a number from 1 on"),
+        ("", "is not a number from 1 on"),
+    ],
+)
+def test_sizes_that_cannot_be(cli, tmp_path: Path, size: str, what: str) -> None:
+    """The message has the line of the record, here the second."""
+    records = [("first;size=1", A), (f"a;size={size}", A), ("c", A)]
+    status, _, errors = cli("cluster", write_fasta(tmp_path / "a.fa", records), "--id", "1")
     assert status == 3
-    assert "a.fa: the size of sequence a;size=99999999999999999999 is too large" in errors
+    assert f"a.fa:3: the size of sequence a;size={size} {what}" in errors
+
+
+def test_labels_stand_next_to_cluster_numbers(cli, genes, tmp_path: Path) -> None:
+    """The names of the centroids' file, whatever else is written."""
+    centroids, table = tmp_path / "centroids", tmp_path / "table"
+    options = ["--order", "size", "--relabel", "OTU", "--centroids", centroids, "-p"]
+    assert cli("cluster", genes, "--id", "0.9", *options, "-o", table)[0] == 0
+    rows = [line.split("\t") for line in table.read_text().splitlines()]
+    assert rows[0][-1] == "label"
+    assert [(row[1], row[-1]) for row in rows[1:]] == [("0", "OTU1")] + 4 * [("1", "OTU2")]
+    assert list(read_fasta(centroids)) == ["OTU1", "OTU2"]
+    status, out, _ = cli("cluster", genes, "--id", "0.9", "--order", "size", "--relabel", "x")
+    assert status == 0
+    assert [row["label"] for row in rows_of(out)] == ["x1"] + 4 * ["x2"]
 
 
 def test_samples_and_units_of_equal_names(cli, tmp_path: Path) -> None:
@@ -194,7 +221,6 @@ def test_progress_has_the_number_of_clusters(cli, tmp_path: Path, monkeypatch: p
         ("--id 97", "id must be between 0 and 1, not 97 (did you mean 0.97?)"),
         ("--id -0.1", "id must be between 0 and 1, not -0.1"),
         ("--id 0.9 --sizeout", "--sizeout needs --centroids"),
-        ("--id 0.9 --relabel x", "--relabel needs --centroids or --biom-tsv"),
         ("--id 0.9 --linkage single --uc {tmp}/uc", "leave out --uc and -p"),
         ("--id 0.9 --linkage single --first", "it cannot be used with --linkage single"),
         ("--id 0.9 --matrix BLOSUM62 --match 3", "leave out --match and --mismatch"),

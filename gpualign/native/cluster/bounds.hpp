@@ -13,6 +13,9 @@ struct Bounds {
 
     static constexpr int32_t unbounded = 1 << 30;
 
+    // The bounds of a pair that has to reach a higher identity.
+    Bounds reaching(double higher) const { return {std::max(identity, higher), coverage, definition}; }
+
     // The most edits, each of which ends at most one word of the query. Definitions 1 and 4: of C columns M >= id C
     // match. Columns that do not match are at most M (1 - id) / id with M <= min(n, m). As n + m = 2 M + 2 X + G, they
     // are also at most (n + m) (1 - id) / (1 + id), which X = 0 reaches. Definition 0: all symbols but M >= id min(n,
@@ -46,6 +49,32 @@ struct Bounds {
         // what lies outside has no edits: the fewest words are left where either nothing or as much as may is outside,
         // besides one at each end that lies outside in part
         return std::min(all, n / word - lost - edits(n - lost * word, m)) - 2;
+    }
+
+    // Whether the words that a target lacks leave enough of the query for definition 2, where what counts is an
+    // interval with few edits. lacked: a bit for each segment of `segment` symbols; `edits` more are allowed.
+    //
+    // An interval that holds the segments i ... j - 1 has at most the symbols of these and of the ones next to them, s,
+    // and at most s (1 - id) / id edits, of which each segment that is lacked has `words` (one edit a word). With
+    // f(j) = lacked before j - j segment (1 - id) / id, that is f(j) - f(i) no more than the ends allow.
+    bool interval_reachable(
+        int32_t n, int32_t m, uint64_t lacked, int32_t segments, int32_t segment, int32_t words, int32_t edits) const {
+        const int32_t enough = aligned(n, m), inside = segment - 1, rest = n - segments * segment;
+        const int32_t fewest = std::max(0, (enough - inside - std::max(inside, rest) + segment - 1) / segment);
+        const double rate = (1 - identity) / identity, of_segment = rate * segment;
+        double before = 0, now = 0,
+               highest = -1e9;  // f at j - fewest and at j; the highest f(i) with what is left of i
+        for (int32_t j = 0; j <= segments; j++) {
+            if (j >= fewest) {
+                const int32_t i = j - fewest;
+                highest = std::max(highest, before + (i ? rate * inside : 0));
+                const double allowed = rate * (j < segments ? inside : rest) + edits + slack;
+                if (now - highest <= allowed) return true;
+                before += words * int32_t(lacked >> i & 1) - of_segment;
+            }
+            now += words * int32_t(lacked >> (j & 63) & 1) - of_segment;
+        }
+        return false;
     }
 
     // Whether a longest common subsequence says anything: matches are a common subsequence.

@@ -19,11 +19,15 @@ constexpr size_t queries_a_task = 16;
 class Index {
 public:
     Index(Input<uint8_t> codes, Input<int64_t> offsets, int identical, bool codes_match, int word, double identity,
-        int definition, double coverage)
+        int definition, double coverage, Input<int32_t> scores)
         : codes_(codes), offsets_(offsets),
           words_({codes.data(), offsets.data(), identical, codes_match}, word, {identity, coverage, definition}) {
         if (offsets.size() == 0 || offsets.data()[offsets.size() - 1] > int64_t(codes.size()))
             throw nb::value_error("the symbols end before their sequences");
+        if (scores.size() == 0) return;
+        if (scores.size() != 6) throw nb::value_error("there are six scores");
+        const int32_t* const s = scores.data();
+        scores_ = ShiftedScores::of(s[0], s[1], s[2], s[3], s[4], s[5]);
     }
 
     Index(const Index&) = delete;
@@ -38,24 +42,49 @@ public:
         words_.add(sequences.data(), sequences.size());
     }
 
-    auto candidates(Input<int32_t> queries, Input<int32_t> from, Input<int32_t> to, int threads) {
+    auto candidates(
+        Input<int32_t> queries, Input<int32_t> from, Input<int32_t> to, Input<double> identities, int threads) {
+        check(queries, from, to);
+        if (identities.size() != queries.size()) throw nb::value_error("arrays of unequal length");
+        Found all;
+        {
+            nb::gil_scoped_release release;
+            find(queries.data(), from.data(), to.data(), identities.data(), queries.size(), threads, all);
+        }
+        return tuple_of(to_numpy(std::move(all.query)), to_numpy(std::move(all.target)),
+            to_numpy(std::move(all.highest)), to_numpy(std::move(all.score)));
+    }
+
+    auto most_words(Input<int32_t> queries, Input<int32_t> from, Input<int32_t> to, int threads) {
+        check(queries, from, to);
+        std::vector<int32_t> result(queries.size());
+        {
+            nb::gil_scoped_release release;
+            std::vector<WordIndex::Scratch> scratch(static_cast<size_t>(threads));
+            parallel_for(threads, (result.size() + queries_a_task - 1) / queries_a_task, [&](size_t task, int thread) {
+                for (size_t i = task * queries_a_task; i < std::min(result.size(), (task + 1) * queries_a_task); i++)
+                    result[i] =
+                        words_.most_words(queries.data()[i], from.data()[i], to.data()[i], scratch[size_t(thread)]);
+            });
+        }
+        return to_numpy(std::move(result));
+    }
+
+private:
+    // Rows of queries, targets, and as far as is known the highest identity and the lowest score that each pair can
+    // have.
+    struct Found {
+        std::vector<int32_t> query, target, score;
+        std::vector<float> highest;
+    };
+
+    void check(const Input<int32_t>& queries, const Input<int32_t>& from, const Input<int32_t>& to) const {
         check(queries);
         if (from.size() != queries.size() || to.size() != queries.size())
             throw nb::value_error("arrays of unequal length");
         for (size_t i = 0; i < queries.size(); i++)
             if (from.data()[i] < 0 || to.data()[i] > words_.size()) throw nb::value_error("there is no such target");
-        std::vector<int32_t> query, target;
-        {
-            nb::gil_scoped_release release;
-            find(queries.data(), from.data(), to.data(), queries.size(), threads, query, target);
-        }
-        return tuple_of(to_numpy(std::move(query)), to_numpy(std::move(target)));
     }
-
-private:
-    struct Found {
-        std::vector<int32_t> query, target;
-    };
 
     void check(const Input<int32_t>& sequences) const {
         for (size_t i = 0; i < sequences.size(); i++)
@@ -63,8 +92,8 @@ private:
                 throw nb::value_error("there is no such sequence");
     }
 
-    void find(const int32_t* queries, const int32_t* from, const int32_t* to, size_t count, int threads,
-        std::vector<int32_t>& query, std::vector<int32_t>& target) const {
+    void find(const int32_t* queries, const int32_t* from, const int32_t* to, const double* identities, size_t count,
+        int threads, Found& all) const {
         std::vector<Found> found((count + queries_a_task - 1) / queries_a_task);
         std::vector<WordIndex::Scratch> scratch(static_cast<size_t>(threads));
         std::vector<CommonSymbols> common(static_cast<size_t>(threads));
@@ -74,34 +103,50 @@ private:
             std::vector<Lookup> lookups;
             for (size_t i = task * queries_a_task; i < std::min(count, (task + 1) * queries_a_task); i++) {
                 const int32_t length = words_.set().length(queries[i]);
-                if (from[i] < to[i] && !words_.counts_words(length) && words_.bounds().limits_matches()) {
-                    lookups.push_back({queries[i], from[i], to[i], int32_t(i)});
+                const Bounds bounds = words_.bounds().reaching(identities[i]);
+                if (from[i] < to[i] && !words_.counts_words(length, bounds) && bounds.limits_matches()) {
+                    lookups.push_back({queries[i], from[i], to[i], int32_t(i), identities[i]});
                     continue;
                 }
-                words_.candidates(queries[i], from[i], to[i], scratch[size_t(thread)], [&](int32_t hit) {
+                words_.candidates(queries[i], from[i], to[i], bounds, scratch[size_t(thread)], [&](int32_t hit) {
                     part.query.push_back(int32_t(i));
                     part.target.push_back(hit);
                 });
             }
             if (!lookups.empty()) find_common(lookups, common[size_t(thread)], part);
-            if (BlockEdits::limits(words_.bounds())) leave_out(queries, blocks[size_t(thread)], part);
+            part.highest.assign(part.query.size(), 1.0f);
+            part.score.assign(part.query.size(), INT32_MIN);
+            if (BlockEdits::limits(words_.bounds(), scores_))
+                leave_out(queries, identities, blocks[size_t(thread)], part);
         });
-        for (const Found& part : found) {
-            query.insert(query.end(), part.query.begin(), part.query.end());
-            target.insert(target.end(), part.target.begin(), part.target.end());
+        for (Found& part : found) {
+            all.query.insert(all.query.end(), part.query.begin(), part.query.end());
+            all.target.insert(all.target.end(), part.target.begin(), part.target.end());
+            all.highest.insert(all.highest.end(), part.highest.begin(), part.highest.end());
+            all.score.insert(all.score.end(), part.score.begin(), part.score.end());
+            part = Found();
         }
     }
 
     // Keeps the pairs that blocks of the query do not rule out.
-    void leave_out(const int32_t* queries, BlockEdits& blocks, Found& part) const {
+    void leave_out(const int32_t* queries, const double* identities, BlockEdits& blocks, Found& part) const {
+        constexpr double slack = 1e-6;  // more than a float rounds
         size_t kept = 0;
         for (size_t i = 0; i < part.query.size(); i++) {
-            if (i == 0 || part.query[i] != part.query[i - 1]) blocks.take(words_.set(), queries[part.query[i]]);
-            if (!blocks.reachable(words_.bounds(), words_.sequence(part.target[i]))) continue;
-            part.query[kept] = part.query[i];
-            part.target[kept++] = part.target[i];
+            const int32_t row = part.query[i];
+            if (i == 0 || row != part.query[i - 1]) blocks.take(words_.set(), queries[row]);
+            Bounds bounds = words_.bounds().reaching(identities[row]);
+            bounds.identity -= slack;
+            const int32_t target = words_.sequence(part.target[i]);
+            const BlockEdits::Limits limits = blocks.limits_with(bounds, scores_, target);
+            if (limits.identity < bounds.identity) continue;
+            part.query[kept] = row;
+            part.target[kept] = part.target[i];
+            part.highest[kept] = float(limits.identity + slack);
+            const int32_t symbols = words_.set().length(queries[row]) + words_.set().length(target);
+            part.score[kept++] = limits.score - scores_.code / 2 * symbols;
         }
-        part.query.resize(kept), part.target.resize(kept);
+        part.query.resize(kept), part.target.resize(kept), part.highest.resize(kept), part.score.resize(kept);
     }
 
     // Queries of about the same length together; the pairs in order again.
@@ -123,6 +168,7 @@ private:
     Input<uint8_t> codes_;
     Input<int64_t> offsets_;
     WordIndex words_;
+    ShiftedScores scores_;
 };
 
 class GreedyClusters {
@@ -146,10 +192,10 @@ public:
         return to_numpy(std::move(result));
     }
 
-    auto near(Input<int32_t> sequences) const {
+    auto identities(Input<int32_t> sequences) const {
         check(sequences);
-        std::vector<uint8_t> result(sequences.size());
-        for (size_t i = 0; i < result.size(); i++) result[i] = greedy_.is_near(sequences.data()[i]);
+        std::vector<double> result(sequences.size());
+        for (size_t i = 0; i < result.size(); i++) result[i] = greedy_.identity_of(sequences.data()[i]);
         return to_numpy(std::move(result));
     }
 
@@ -254,18 +300,24 @@ auto sums(Input<uint8_t> codes, Input<int64_t> offsets, Input<int64_t> values) {
 void bind_cluster(nb::module_& m) {
     using cluster::Index;
     nb::class_<Index>(m, "ClusterIndex")
-        .def(nb::init<Input<uint8_t>, Input<int64_t>, int, bool, int, double, int, double>(), nb::kw_only(),
-            nb::arg("codes"), nb::arg("offsets"), nb::arg("identical"), nb::arg("codes_match"), nb::arg("word"),
-            nb::arg("identity"), nb::arg("definition"), nb::arg("coverage"),
+        .def(nb::init<Input<uint8_t>, Input<int64_t>, int, bool, int, double, int, double, Input<int32_t>>(),
+            nb::kw_only(), nb::arg("codes"), nb::arg("offsets"), nb::arg("identical"), nb::arg("codes_match"),
+            nb::arg("word"), nb::arg("identity"), nb::arg("definition"), nb::arg("coverage"), nb::arg("scores"),
             "Sequences that others may be near to. word: symbols of a word; 0: only lengths are looked at. "
-            "codes_match: codes from `identical` on match some that they do not equal.")
+            "codes_match: codes from `identical` on match some that they do not equal. scores: of a match and a "
+            "mismatch, "
+            "and what the first and further symbols of a gap cost, inside and at the ends; empty: pairs have others.")
         .def("__len__", &Index::size)
         .def_prop_ro("bytes", &Index::bytes, "Memory of the index.")
         .def("add", &Index::add, nb::arg("sequences"), "Add targets: numbers of sequences.")
         .def("candidates", &Index::candidates, nb::arg("queries"), nb::arg("first"), nb::arg("last"),
+            nb::arg("identities"), nb::arg("threads"),
+            "For each query the targets first ... last - 1 that are not proved to miss the identity, or that of "
+            "`identities` where it is higher: (rows of the queries, targets), int32 each; as far as blocks say "
+            "the highest identity (float32) and the lowest score (int32) that the pair can have.")
+        .def("most_words", &Index::most_words, nb::arg("queries"), nb::arg("first"), nb::arg("last"),
             nb::arg("threads"),
-            "For each query the targets first ... last - 1 that are not proved to miss the identity: (rows of the "
-            "queries, targets), int32 each.");
+            "int32 (q,): of the targets first ... last - 1 the one that has most words of each query, or -1.");
     using cluster::GreedyClusters;
     nb::class_<GreedyClusters>(m, "GreedyClusters")
         .def(nb::init<Input<int64_t>, Input<uint8_t>, Input<int64_t>, bool>(), nb::kw_only(), nb::arg("last"),
@@ -275,8 +327,8 @@ void bind_cluster(nb::module_& m) {
         .def("__len__", &GreedyClusters::size)
         .def("clusters_of", &GreedyClusters::clusters_of, nb::arg("sequences"),
             "int32 (n,): the cluster of which each is the centroid, or -1.")
-        .def("near", &GreedyClusters::near, nb::arg("sequences"),
-            "uint8 (n,): 1 where a hit is known that may be needed again.")
+        .def("identities", &GreedyClusters::identities, nb::arg("sequences"),
+            "float64 (n,): of the best hit that is known and may be needed again, -1 where there is none.")
         .def("found", &GreedyClusters::found, nb::arg("sequences"), "Add centroids.")
         .def("compare", &GreedyClusters::compare, nb::arg("query"), nb::arg("target"), nb::arg("identity"),
             nb::arg("exact"), nb::arg("operations"), nb::arg("offsets"), "Hits with centroids.")

@@ -6,9 +6,10 @@
 namespace gpualign {
 namespace cluster {
 
-// A query, and the targets from ... to - 1.
+// A query, the targets from ... to - 1, and the identity that it has to reach.
 struct Lookup {
     int32_t query, from, to, row;
+    double identity;
 };
 
 class CommonSymbols {
@@ -42,8 +43,10 @@ public:
             for (int l = 0; l < count; l++)
                 for (size_t i = 0; i < targets_.size(); i++)
                     if (asks(index, lookups[l], targets_[i]) &&
-                        index.bounds().reachable(set.length(lookups[l].query), index.length(targets_[i]),
-                            lengths_[i * distances::kLanes + size_t(l)] + of_queries[l] + index.ambiguous(targets_[i])))
+                        bounds_of(index, lookups[l])
+                            .reachable(set.length(lookups[l].query), index.length(targets_[i]),
+                                lengths_[i * distances::kLanes + size_t(l)] + of_queries[l] +
+                                    index.ambiguous(targets_[i])))
                         found(lookups[l].row, targets_[i]);
         }
     }
@@ -51,9 +54,13 @@ public:
 private:
     static constexpr int32_t targets_at_once = 2048;
 
+    static Bounds bounds_of(const WordIndex& index, const Lookup& lookup) {
+        return index.bounds().reaching(lookup.identity);
+    }
+
     static bool asks(const WordIndex& index, const Lookup& lookup, int32_t target) {
         return lookup.from <= target && target < lookup.to &&
-               index.bounds().possible(index.set().length(lookup.query), index.length(target));
+               bounds_of(index, lookup).possible(index.set().length(lookup.query), index.length(target));
     }
 
     distances::LcsRows<uint8_t> rows_;

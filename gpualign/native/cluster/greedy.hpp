@@ -38,7 +38,11 @@ public:
 
     int32_t clusters() const { return clusters_; }
     int32_t cluster_of(int32_t sequence) const { return cluster_of_[size_t(sequence)]; }
-    bool is_near(int32_t sequence) const { return best_.count(sequence) > 0; }
+    // Of the best hit that is known, -1 without one.
+    double identity_of(int32_t sequence) const {
+        const auto known = best_.find(sequence);
+        return known == best_.end() ? -1 : known->second.rank.identity;
+    }
 
     // Centroids of another run, in order.
     void found(const int32_t* sequences, size_t count) {

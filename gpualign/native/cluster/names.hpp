@@ -23,17 +23,21 @@ template <class Found> bool any_attribute(std::string_view name, const Found& fo
     return false;
 }
 
-// size=N, else 1; -1 for one beyond 63 bits.
+enum : int64_t { too_large = -1, no_number = -2 };  // for abundances
+
+// size=N, 1 without one; too_large beyond 63 bits, no_number where N is no number from 1 on.
 inline int64_t abundance(std::string_view name) {
     int64_t size = 1;
     any_attribute(name, [&](std::string_view key, std::string_view value) {
-        if (key != "size" || value.empty() || value.find_first_not_of("0123456789") != value.npos) return false;
+        if (key != "size") return false;
         size = 0;
+        if (value.find_first_not_of("0123456789") != value.npos) value = {};
         for (const char digit : value)
             if (__builtin_mul_overflow(size, 10, &size) || __builtin_add_overflow(size, digit - '0', &size)) {
-                size = -1;
+                size = too_large;
                 return true;
             }
+        if (!size) size = no_number;
         return true;
     });
     return size;

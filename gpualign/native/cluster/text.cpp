@@ -59,7 +59,7 @@ nb::bytes uc_rows(Input<uint8_t> text, Input<int64_t> name_offsets, Input<int64_
 
 void bind_cluster_text(nb::module_& m) {
     m.def("abundances", &cluster::abundances, nb::arg("names"), nb::arg("offsets"),
-        "int64 (n,): size=N of each name, else 1; -1 for an N beyond 63 bits.");
+        "int64 (n,): size=N of each name, else 1; -1 for an N beyond 63 bits, -2 for one that is no number from 1 on.");
     m.def("samples_of_names", &cluster::samples, nb::arg("names"), nb::arg("offsets"),
         "The sample of each name: (uint8 joined, int64 (n + 1,) offsets).");
     m.def("cluster_order", &cluster::order, nb::arg("lengths"), nb::arg("sizes"), nb::arg("names"), nb::arg("offsets"),

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <memory>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "cluster/bounds.hpp"
@@ -33,7 +34,8 @@ struct SequenceSet {
     }
 };
 
-// Calls found(value) for each word of `step` positions that has only symbols that equal themselves.
+// Calls found(value, last) for each word of `step` positions that has only symbols that equal themselves; last: the
+// position of its last symbol.
 template <class Found>
 void each_word(const SequenceSet& set, int32_t sequence, int word, int step, const Found& found) {
     const uint8_t* symbols = set.begin(sequence);
@@ -48,7 +50,7 @@ void each_word(const SequenceSet& set, int32_t sequence, int word, int step, con
         else known = 0;
         if (i != next) continue;
         next += step;
-        if (known >= word) found(value);
+        if (known >= word) found(value, i);
     }
 }
 
@@ -141,7 +143,8 @@ private:
     void each(const SequenceSet& set, const std::vector<int32_t>& sequences, int word, int32_t from, int32_t to,
         const Put& put) const {
         for (int32_t target = from; target < to; target++)
-            each_word(set, sequences[size_t(target)], word, 1, [&](uint64_t value) { put(bucket(value), target); });
+            each_word(
+                set, sequences[size_t(target)], word, 1, [&](uint64_t value, int32_t) { put(bucket(value), target); });
     }
 };
 
@@ -187,65 +190,92 @@ public:
         struct Word {
             int64_t total;
             size_t first;  // of its spans
+            int32_t number;  // in the query
         };
         std::vector<uint16_t> counts;  // of each target, 0 between queries
+        std::vector<uint64_t> segments;  // of each target, those of the query of which it has a word; 0 as well
         std::vector<int32_t> met;  // those with a count
         std::vector<Span> spans;
-        std::vector<uint64_t> values;
+        std::vector<std::pair<uint64_t, int32_t>> values;  // of words, and their numbers
         std::vector<Word> words;
     };
 
-    // found(target) for those of the targets from ... to - 1 that a query may reach the identity with, ascending.
+    // Of the targets from ... to - 1 the one that has most of the query's words, the first of equal ones; -1 if none
+    // has any. It is likely to be the nearest, and what it reaches, others have to reach.
+    int32_t most_words(int32_t query, int32_t from, int32_t to, Scratch& scratch) const {
+        if (from >= to || !word_ || set_.length(query) / word_ > UINT16_MAX) return -1;
+        look_up(query, from, to, scratch);
+        begin_count(scratch, 0);
+        count(scratch, 0, scratch.words.size(), 0);
+        int32_t best = -1;
+        uint16_t most = 0;
+        for (const int32_t target : scratch.met) {
+            const uint16_t words = std::exchange(scratch.counts[size_t(target)], uint16_t(0));
+            if (words < most || (words == most && target > best)) continue;
+            most = words, best = target;
+        }
+        return best;
+    }
+
+    // found(target) for those of the targets from ... to - 1 that a query may reach the identity of the bounds with,
+    // ascending.
     template <class Found>
-    void candidates(int32_t query, int32_t from, int32_t to, Scratch& scratch, const Found& found) const {
+    void candidates(
+        int32_t query, int32_t from, int32_t to, const Bounds& bounds, Scratch& scratch, const Found& found) const {
         const int32_t n = set_.length(query);
         if (from >= to) return;
-        if (!counts_words(n)) {
+        if (!counts_words(n, bounds)) {
             for (int32_t target = from; target < to; target++)
-                if (bounds_.possible(n, lengths_[size_t(target)])) found(target);
+                if (bounds.possible(n, lengths_[size_t(target)])) found(target);
             return;
         }
         look_up(query, from, to, scratch);
         std::vector<typename Scratch::Word>& words = scratch.words;
         const int32_t left_out = set_.codes_match ? n / word_ - int32_t(words.size()) : 0;
-        const int32_t fewest = fewest_needed(n) - left_out;  // of a target without codes
+        const int32_t fewest = fewest_needed(n, bounds) - left_out;  // of a target without codes
         const auto begin_codes = std::lower_bound(with_codes_.begin(), with_codes_.end(), from),
                    end_codes = std::lower_bound(begin_codes, with_codes_.end(), to);
         if (int32_t(words.size()) < fewest && begin_codes == end_codes) return;
         // the longest lists cost most and say least: they are only searched for what the others leave
         std::sort(words.begin(), words.end(), [](const auto& a, const auto& b) { return a.total < b.total; });
-        const int32_t searched = std::clamp(fewest - counted_least, 0, int32_t(words.size()));
-        const size_t counted = words.size() - size_t(searched);
+        int32_t searched = std::clamp(fewest - counted_least, 0, int32_t(words.size()));
+        size_t counted = words.size() - size_t(searched);
+        // definition 2: which words are lacked says more than how many
+        const int32_t segment_words = bounds.definition == 2 ? (n / word_ + 63) / 64 : 0;
+        const int32_t segments = segment_words ? n / word_ / segment_words : 0;
+        const uint64_t with_codes = segment_words && left_out ? segments_with_codes(words, segments, segment_words) : 0;
+        begin_count(scratch, segment_words);
+        count(scratch, 0, counted, segment_words);
+        if (searched && search_costs_more(scratch, counted, fewest - searched)) {
+            count(scratch, counted, words.size(), segment_words);
+            counted = words.size(), searched = 0;
+        }
         std::vector<uint16_t>& counts = scratch.counts;
-        if (counts.size() < lengths_.size()) counts.resize(lengths_.size());
         std::vector<int32_t>& met = scratch.met;
-        met.clear();
-        for (size_t w = 0; w < counted; w++)
-            for (size_t s = 0; s < lists_.size(); s++) {
-                const auto& span = scratch.spans[words[w].first + s];
-                int32_t before = -1;  // a target that has a word twice counts once
-                for (const int32_t* at = span.begin; at < span.end; before = *at++) {
-                    if (*at == before) continue;
-                    if (!counts[size_t(*at)]++) met.push_back(*at);
-                }
-            }
         const int32_t least = std::max(0, fewest - searched);
         const auto consider = [&](int32_t target) {
             int32_t count = counts[size_t(target)], left = searched;
             counts[size_t(target)] = 0;
+            uint64_t has = segment_words ? std::exchange(scratch.segments[size_t(target)], 0) | with_codes : 0;
             if (count < least - ambiguous_[size_t(target)]) return;
             const int32_t m = lengths_[size_t(target)];
-            if (!bounds_.possible(n, m)) return;
-            const int32_t needed = bounds_.words_needed(n, m, word_) - left_out - ambiguous_[size_t(target)];
-            for (size_t w = counted; w < words.size() && count < needed && count + left >= needed; w++, left--)
+            if (!bounds.possible(n, m)) return;
+            const int32_t needed = bounds.words_needed(n, m, word_) - left_out - ambiguous_[size_t(target)];
+            for (size_t w = counted; w < words.size() && (count < needed || segment_words) && count + left >= needed;
+                w++, left--)
                 for (size_t s = 0; s < lists_.size(); s++) {
                     const auto& span = scratch.spans[words[w].first + s];
                     if (std::binary_search(span.begin, span.end, target)) {
                         count++;
+                        if (segment_words) has |= uint64_t(1) << words[w].number / segment_words;
                         break;
                     }
                 }
-            if (count >= needed) found(target);
+            if (count < needed) return;
+            if (segment_words && !bounds.interval_reachable(n, m, ~has, segments, segment_words * word_, segment_words,
+                                     ambiguous_[size_t(target)]))
+                return;
+            found(target);
         };
         // most targets have none of the words
         if (!least || met.size() > size_t(to - from) / 8) {
@@ -259,8 +289,8 @@ public:
     }
 
     // Whether some targets need words of a query of n symbols; there may be too many to count.
-    bool counts_words(int32_t n) const {
-        return word_ && n / word_ <= UINT16_MAX && bounds_.words_needed(n, n, word_) > 0;
+    bool counts_words(int32_t n, const Bounds& bounds) const {
+        return word_ && n / word_ <= UINT16_MAX && bounds.words_needed(n, n, word_) > 0;
     }
 
     const SequenceSet& set() const { return set_; }
@@ -274,20 +304,64 @@ private:
 
     // The least number of words that any target needs to have in common with the query: that of the shortest, of the
     // longest, or of one as long as the query. May be 0.
-    int32_t fewest_needed(int32_t n) const {
-        return std::min({bounds_.words_needed(n, longest_, word_), bounds_.words_needed(n, shortest_, word_),
-            bounds_.words_needed(n, std::clamp(n, shortest_, longest_), word_)});
+    int32_t fewest_needed(int32_t n, const Bounds& bounds) const {
+        return std::min({bounds.words_needed(n, longest_, word_), bounds.words_needed(n, shortest_, word_),
+            bounds.words_needed(n, std::clamp(n, shortest_, longest_), word_)});
+    }
+
+    void begin_count(Scratch& scratch, int32_t segment_words) const {
+        if (scratch.counts.size() < lengths_.size()) scratch.counts.resize(lengths_.size());
+        if (segment_words && scratch.segments.size() < lengths_.size()) scratch.segments.resize(lengths_.size());
+        scratch.met.clear();
+    }
+
+    // Counts the words `begin` ... `end` - 1 of a look-up in each target, and marks their segments of segment_words
+    // words each; 0: no segments.
+    void count(Scratch& scratch, size_t begin, size_t end, int32_t segment_words) const {
+        std::vector<uint16_t>& counts = scratch.counts;
+        for (size_t w = begin; w < end; w++)
+            for (size_t s = 0; s < lists_.size(); s++) {
+                const auto& span = scratch.spans[scratch.words[w].first + s];
+                const uint64_t bit = segment_words ? uint64_t(1) << scratch.words[w].number / segment_words : 0;
+                int32_t before = -1;  // a target that has a word twice counts once
+                for (const int32_t* at = span.begin; at < span.end; before = *at++) {
+                    if (*at == before) continue;
+                    if (!counts[size_t(*at)]++) scratch.met.push_back(*at);
+                    if (segment_words) scratch.segments[size_t(*at)] |= bit;
+                }
+            }
+    }
+
+    // Whether it costs more to search the words from `counted` on for each target with `least` of those before, than to
+    // count them as well.
+    bool search_costs_more(const Scratch& scratch, size_t counted, int32_t least) const {
+        constexpr int64_t search_cost = 8;  // entries counted in the time of a binary search
+        int64_t entries = 0;
+        for (size_t w = counted; w < scratch.words.size(); w++) entries += scratch.words[w].total;
+        const int64_t left = std::count_if(scratch.met.begin(), scratch.met.end(),
+            [&](int32_t target) { return scratch.counts[size_t(target)] >= least; });
+        return left * int64_t(scratch.words.size() - counted) * search_cost > entries;
+    }
+
+    // A bit for each segment of the query that has a word with codes.
+    static uint64_t segments_with_codes(
+        const std::vector<typename Scratch::Word>& words, int32_t segments, int32_t segment_words) {
+        int32_t known[65] = {};
+        for (const auto& word : words) known[std::min(segments, word.number / segment_words)]++;
+        uint64_t result = 0;
+        for (int32_t i = 0; i < segments; i++) result |= uint64_t(known[i] < segment_words) << i;
+        return result;
     }
 
     void look_up(int32_t query, int32_t from, int32_t to, Scratch& scratch) const {
         scratch.words.clear();
         scratch.spans.clear();
         scratch.values.clear();
-        each_word(set_, query, word_, word_, [&](uint64_t value) {
-            scratch.values.push_back(value);
+        each_word(set_, query, word_, word_, [&](uint64_t value, int32_t last) {
+            scratch.values.emplace_back(value, last / word_);
             for (const auto& lists : lists_) __builtin_prefetch(&lists->starts[lists->bucket(value)]);
         });
-        for (const uint64_t value : scratch.values) {
+        for (const auto& [value, number] : scratch.values) {
             const size_t first = scratch.spans.size();
             int64_t total = 0;
             for (const auto& lists : lists_) {
@@ -300,7 +374,7 @@ private:
                 total += end - begin;
                 scratch.spans.push_back({begin, end});
             }
-            scratch.words.push_back({total, first});
+            scratch.words.push_back({total, first, number});
         }
     }
 
