@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from gpualign.checks import set_whole_numbers
 from gpualign.errors import UsageError, check_range
 
 #: bytes, where the system does not say
@@ -71,6 +72,7 @@ class RunOptions:
     output_format: str = "tsv"
 
     def __post_init__(self) -> None:
+        set_whole_numbers(self)
         if self.threads == 0:
             object.__setattr__(self, "threads", available_cores())
         check_range("threads", self.threads, 1, _MAX_THREADS)

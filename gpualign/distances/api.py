@@ -207,9 +207,9 @@ def scores(
         queries, targets: as for :func:`distances`; with a matrix symbols that it does not know are refused.
         mode: "global" (Needleman and Wunsch 1970, Gotoh 1982), "semi-global" (gaps at the ends are free), "local"
             (Smith and Waterman 1981), or "lcs": the length of the longest common subsequence, of any symbols.
-        match, mismatch: scores of nucleotides.
+        match, mismatch: scores of nucleotides; penalties may be written with or without a minus.
         matrix: name or path of a substitution matrix instead.
-        gap_open, gap_extend: positive penalties of a gap's first and of its further symbols; ``gap_extend`` None: as
+        gap_open, gap_extend: penalties of a gap's first and of its further symbols; ``gap_extend`` None: as
             ``gap_open``, linear gaps.
         free_ends: which ends are free in semi-global mode (see :func:`pairwise`); None: all four.
         min_score: minimum score of interest, with ``nearest`` and ``sparse``.
@@ -239,7 +239,7 @@ def scores(
         matrix=matrix,
         gap_open=gap_open,
         gap_extend=gap_open if gap_extend is None else gap_extend,
-        free_ends=None if free_ends is None else frozenset(free_ends),
+        free_ends=free_ends,  # type: ignore[arg-type]
         score_only=True,
     )
     problem = Scores.of(selection, params, symbols_of(queries), _others(targets), options)

@@ -11,6 +11,7 @@ from typing import Any, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
+from gpualign.checks import whole_numbers
 from gpualign.errors import InputError, UsageError
 from gpualign.io.fastx import SequenceAlphabet
 from gpualign.io.reads import ReadSource
@@ -204,13 +205,25 @@ def checked_nucleotides(symbols: NDArray[np.uint8], offsets: NDArray[np.int64], 
     return translated
 
 
+def rows_of(what: str, rows: object, columns: int) -> NDArray[np.int64]:
+    """Rows of numbers as int64 (n, columns).
+
+    Raises:
+        UsageError: they have other columns, or numbers that are not whole.
+    """
+    array = whole_numbers(what, rows)
+    if array.size % columns or (array.ndim > 1 and array.shape[-1] != columns):
+        raise UsageError(f"{what} are rows of {columns} numbers, not an array of shape {array.shape}")
+    return array.reshape(-1, columns)
+
+
 def checked_indices(values: object, count: int, what: str) -> NDArray[np.int32]:
     """Indices of sequences as int32 (n,).
 
     Raises:
         UsageError: an index is negative, or not below ``count``.
     """
-    numbers = np.asarray(values, np.int64).reshape(-1)
+    numbers = whole_numbers(f"numbers of {what}", values).reshape(-1)
     wrong = numbers[(numbers < 0) | (numbers >= count)]
     if wrong.size:
         raise UsageError(f"there is no {what} {wrong[0]} (there are {count}, counted from 0)")

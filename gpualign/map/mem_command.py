@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from gpualign.checks import penalty
 from gpualign.map.inputs import MapFiles, RecordOptions, Sample, TagOptions
 from gpualign.map.params import ALL_LOCI, MapParams, Scoring
 from gpualign.options import debug_option, default_of, option_of, together
@@ -60,7 +61,7 @@ class BwaOptions:
         if text is None:
             return None
         try:
-            numbers = [int(part) for part in text.split(",")]
+            numbers = [penalty(int(part)) for part in text.split(",")]
         except ValueError:
             numbers = []
         if not 1 <= len(numbers) <= 2:

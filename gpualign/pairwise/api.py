@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from gpualign.engine.select import open_backend
 from gpualign.errors import proteins_want
 from gpualign.io import table
-from gpualign.io.in_memory import Sequences, as_batch, checked_indices
+from gpualign.io.in_memory import Sequences, as_batch, checked_indices, rows_of
 from gpualign.pairwise.alignments import Alignments, Measures
 from gpualign.pairwise.bounded_gaps.api import iter_max_gaps
 from gpualign.pairwise.bounded_gaps.params import GapsParams
@@ -135,7 +135,7 @@ def _inputs(
     second = first if targets is None else encoded(targets)
     listed = None
     if pairs is not None:
-        numbers = np.asarray(pairs, np.int64).reshape(-1, 2)
+        numbers = rows_of("pairs", pairs, 2)
         listed = PairBlock(
             checked_indices(numbers[:, 0], len(first), "query"), checked_indices(numbers[:, 1], len(second), "target")
         )

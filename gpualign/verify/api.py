@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from gpualign.engine.select import Work, open_backend
 from gpualign.errors import UsageError, counted
-from gpualign.io.in_memory import Sequences, as_batch, checked_indices, packed
+from gpualign.io.in_memory import Sequences, as_batch, checked_indices, packed, rows_of
 from gpualign.params import RunOptions
 from gpualign.report import OnProgress, Progress
 from gpualign.sequences.strands import reverse_complement
@@ -113,7 +113,7 @@ def _candidates(texts: Texts, rows: ArrayLike | None) -> Candidates:
         query = target = np.arange(count, dtype=np.int32)
         begin, end = np.zeros(count, np.int64), texts.reference.lengths
     else:
-        table = np.asarray(rows, np.int64).reshape(-1, 4)
+        table = rows_of("candidates", rows, 4)
         query = checked_indices(table[:, 0], len(texts.queries), "query")
         target = checked_indices(table[:, 1], len(texts.reference.names), "target")
         begin, end = np.ascontiguousarray(table[:, 2]), np.ascontiguousarray(table[:, 3])
