@@ -57,6 +57,7 @@ class RunOptions:
         quiet: no summary on standard error.
         json: path of the run report, or None.
         output_format: of a table, one of :data:`TABLE_FORMATS`.
+        command_line: for the run report; None: a Python function was called.
         dask: "local:N", a Dask scheduler's address or its scheduler file; None: this machine alone.
     """
 
@@ -70,6 +71,7 @@ class RunOptions:
     json: str | None = None
     dask: str | None = None
     output_format: str = "tsv"
+    command_line: str | None = None
 
     def __post_init__(self) -> None:
         set_whole_numbers(self)

@@ -250,6 +250,7 @@ class MapParams:
     @classmethod
     def of_preset(cls, preset: str = "sr", **explicit: Any) -> MapParams:
         """The parameters of a preset (PRESETS), overridden by those given by name: ``max_hits=20``."""
+        preset = PRESET_ALIASES.get(preset, preset)
         if preset not in PRESETS:
             raise UsageError(f"unknown preset {preset} (known: {', '.join(PRESETS)})")
         values = {**PRESETS[preset], **explicit}
@@ -319,6 +320,20 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
     "asm5": _chained(19, 19, 1, 19, (39, 3, 81, 1), CONTIGS, CONTIG_HITS),
     "asm10": _chained(19, 19, 1, 9, (16, 2, 41, 1), CONTIGS, CONTIG_HITS),
     "asm20": _chained(19, 10, 1, 4, (6, 2, 26, 1), CONTIGS, CONTIG_HITS),
+}
+
+#: minimap2's names of presets
+PRESET_ALIASES: Mapping[str, str] = {
+    "short": "sr",
+    "map-hifi": "hifi",
+    "map-ccs": "hifi",
+    "lr:hq": "hifi",
+    "lr:hqae": "hifi",
+    "map-iclr": "hifi",
+    "map-ont": "ont",
+    "lr": "ont",
+    "map-pb": "ont",
+    "map10k": "ont",
 }
 
 
