@@ -35,7 +35,7 @@ def set_whole_numbers(params: Any) -> None:
     Raises:
         UsageError: a field is another number, or none.
     """
-    for name, kinds in _integer_fields(type(params)):
+    for name, kinds in _integer_fields(type(params)):  # type: ignore[arg-type]
         value = getattr(params, name)
         if type(value) is int or (value is None and "None" in kinds):
             continue
@@ -65,8 +65,8 @@ def whole_number(name: str, value: Any, share: bool = False) -> int:
     Raises:
         UsageError: it is not a whole number.
     """
-    if isinstance(value, numbers.Real) and value == value and abs(value) != float("inf") and value == int(value):
-        return int(value)
+    if isinstance(value, numbers.Integral) or (isinstance(value, numbers.Real) and float(value).is_integer()):
+        return int(cast("float", value))
     hint = " (a share of the length is error_rate)" if share and name == "max_errors" else ""
     raise UsageError(f"{name.replace('_', ' ')} must be a whole number, not {value!r}{hint}")
 

@@ -59,7 +59,7 @@ class BwaOptions:
         if text is None:
             return None
         try:
-            numbers = [penalty(int(part)) for part in text.split(",")]
+            numbers: list[int] = [penalty(int(part)) for part in text.split(",")]
         except ValueError:
             numbers = []
         if not 1 <= len(numbers) <= 2:
