@@ -129,7 +129,7 @@ def _unknown(function: str, keyword: str, known: Iterable[str]) -> UsageError:
     from difflib import get_close_matches  # nothing else needs it
 
     near = get_close_matches(keyword, known, 1)
-    hint = f"did you mean {near[0]}?" if near else f"see help(gpualign.{function})"
+    hint = f"did you mean {near[0]!r}?" if near else f"see help(gpualign.{function})"
     return UsageError(f"{function}() has no keyword {keyword!r} ({hint})")
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import cast
 
 import numpy as np
 
 from gpualign.checks import field_names, takes_keywords
 from gpualign.engine.select import Work, open_backend
 from gpualign.errors import proteins_want
-from gpualign.io.in_memory import Sequences, is_path, is_text, parts_of, path_of, symbols_in
+from gpualign.io.in_memory import Sequences, checked_reads, is_path, is_text, parts_of, path_of, symbols_in
 from gpualign.params import RunOptions
 from gpualign.report import OnProgress, Progress
 from gpualign.search.cpu import Patterns, SearchHits
@@ -169,7 +168,7 @@ def _named(patterns: Sequences, params: SearchParams) -> list[Named]:
         return read_patterns(path_of(patterns), params.alphabet)
     if isinstance(patterns, SequenceBatch):
         return [(patterns.name(i), patterns.sequence(i), None) for i in range(len(patterns))]
-    texts = list(cast("Iterable[str | bytes]", patterns))
+    texts = list(checked_reads(patterns))
     if not all(is_text(text) for text in texts):
         list(parts_of(texts, _BATCH, "any"))  # which says what is wrong
     return given_patterns(texts)

@@ -50,7 +50,7 @@ class Table(Generic[R_co]):
 
     >>> import gpualign
     >>> hits = gpualign.verify(["GATTACA", "TTTT"], ["CCGATTTACACC", "AAAA"], max_errors=1, cigar=True)
-    >>> hits["distance"].tolist(), hits["distance"].mean()
+    >>> hits["distance"].tolist(), float(hits["distance"].mean())
     ([1, None], 1.0)
     >>> hits[0].cigar, hits[hits["distance"] >= 0][["query", "distance"]].tolist()
     ('4=1D3=', [(0, 1)])

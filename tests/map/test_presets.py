@@ -10,6 +10,7 @@ import pytest
 from gpualign import Mapper, UsageError
 from gpualign.map.params import PRESET_ALIASES, PRESETS, MapParams
 from tests.helpers.files import write_fasta
+from tests.helpers.sam import records
 from tests.helpers.sequences import random_genome
 
 Cli = Callable[..., tuple[int, bytes, str]]
@@ -36,10 +37,6 @@ def repeats(tmp_path: Path) -> tuple[Path, Path]:
     copy = random_genome(1, 1500)
     reference = "".join((random_genome(2, 2000), copy, random_genome(3, 2000), copy, random_genome(4, 2000)))
     return write_fasta(tmp_path / "r.fa", [reference]), write_fasta(tmp_path / "q.fa", [copy])
-
-
-def records(output: bytes) -> list[bytes]:
-    return [line for line in output.splitlines() if not line.startswith(b"@")]
 
 
 @pytest.mark.parametrize("word", ["-ax", "-aYx", "-Yax"])
