@@ -2,14 +2,14 @@
 
 The functions below stand in each command's ``api.py`` and are imported when they are first used: ``import gpualign``
 itself loads nothing heavy. Each command of the shell has its counterpart, on the same code. Positions are 0-based and
-half-open here (the commands print 1-based, inclusive ones), sequences are known by their number in the input, and
+half-open here (the commands print 1-based, inclusive ones), sequences are known by their number and name, and
 shares are fractions, not percentages.
 
 >>> import gpualign
 >>> gpualign.verify(["GATTACA"], ["CCGATTTACACC"])["distance"].tolist()
 [1]
 >>> gpualign.verify(["GATTACA"], ["CCGATTTACACC"], max_errors=0)["distance"].tolist()
-[-1]
+[None]
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOMES})
+    return sorted([*_HOMES, "__version__"])
 
 
 class _Package(ModuleType):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import importlib.util
+import shlex
+import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -171,7 +173,13 @@ def take_run_options(values: dict[str, Any]) -> RunOptions:
         json=values.pop("json"),
         dask=former if dask is None else dask,
         output_format=_table_format(values.pop("table_format"), output) if "table_format" in values else "tsv",
+        command_line=command_line(),
     )
+
+
+def command_line() -> str:
+    """The command as it was called, for headers and reports."""
+    return shlex.join(["gpualign", *sys.argv[1:]])
 
 
 _TABLE_NAMES = {**{name: name for name in TABLE_FORMATS}, "feather": "arrow"}

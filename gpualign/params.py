@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from gpualign.checks import set_whole_numbers
 from gpualign.errors import UsageError, check_range
 
 #: bytes, where the system does not say
@@ -56,6 +57,7 @@ class RunOptions:
         quiet: no summary on standard error.
         json: path of the run report, or None.
         output_format: of a table, one of :data:`TABLE_FORMATS`.
+        command_line: for the run report; None: a Python function was called.
         dask: "local:N", a Dask scheduler's address or its scheduler file; None: this machine alone.
     """
 
@@ -69,8 +71,10 @@ class RunOptions:
     json: str | None = None
     dask: str | None = None
     output_format: str = "tsv"
+    command_line: str | None = None
 
     def __post_init__(self) -> None:
+        set_whole_numbers(self)
         if self.threads == 0:
             object.__setattr__(self, "threads", available_cores())
         check_range("threads", self.threads, 1, _MAX_THREADS)

@@ -8,6 +8,7 @@ import resource
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,8 @@ class Report:
     def __init__(self, command: str, options: RunOptions) -> None:
         self.command, self.options = command, options
         self.fields: dict[str, Any] = {"tool": "gpualign", "version": __version__, "command": command}
+        self.fields["command_line"] = options.command_line
+        self.fields["date"] = datetime.now().astimezone().isoformat(timespec="seconds")
         self._span = self._stage = Span()
         self._stages: dict[str, float] = {}
 

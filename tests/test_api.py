@@ -76,9 +76,9 @@ def test_verify_candidates_keep_their_order() -> None:
         strand="both",
         error_rate=0.1,
     )
-    assert rows["distance"].tolist() == [0, 0, -1]
-    assert rows["strand"].tolist() == ["-", "+", "+"]
-    assert rows["start"].tolist() == [4, 0, -1]
+    assert rows["distance"].tolist() == [0, 0, None]
+    assert rows["strand"].tolist() == ["-", "+", None]
+    assert rows["start"].tolist() == [4, 0, None]
 
 
 def test_verify_refuses() -> None:
@@ -165,7 +165,7 @@ def test_bytes_are_those_of_the_command(tmp_path: Path, text: str | bytes) -> No
     """Text is UTF-8, as in a file."""
     raw = text.encode() if isinstance(text, str) else text
     (row,) = gpualign.lcs_filter(text, [text], alphabet="bytes", subsequence=True).tolist()
-    assert row == (0, len(raw), len(raw), "+", raw)
+    assert row == (0, len(raw), len(raw), "+", raw, "0")
     (tmp_path / "x.txt").write_bytes(raw)
     arguments = ["--lines", "-Q", tmp_path / "x.txt", tmp_path / "x.txt", "--no-header", "-o", tmp_path / "out"]
     with pytest.raises(SystemExit, match="0"):
@@ -214,7 +214,7 @@ def test_find_mems_against_brute_force(kind: str) -> None:
                 if kind == "mum" and occurrences(string, text) > 1:
                     continue
                 forward = start if strand == "+" else len(text) - start - length
-                expected.append((number, strand, forward, contig, locus, length))
+                expected.append((number, strand, forward, contig, locus, length, str(number), str(contig)))
     assert sorted(rows.tolist()) == sorted(expected)
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gpualign.checks import field_names, takes_keywords
 from gpualign.cluster import tuning
 from gpualign.cluster.greedy import Joined
 from gpualign.cluster.params import ClusterParams, Linkage, Order, alignment_params
@@ -16,12 +16,15 @@ from gpualign.cluster.sequences import read_input
 from gpualign.engine.select import open_backend
 from gpualign.errors import proteins_want
 from gpualign.io import table
-from gpualign.io.in_memory import Sequences, as_batch, is_path, symbols_in
+from gpualign.io.in_memory import Sequences, as_batch, is_path, path_of, symbols_in
+from gpualign.pairwise.params import PairwiseParams
 from gpualign.params import RunOptions
 from gpualign.report import OnProgress, Progress
-from gpualign.tables.column import SignColumn, TextColumn
+from gpualign.tables.column import NameColumn, SignColumn, TextColumn
 from gpualign.tables.row import Row
 from gpualign.tables.table import Column, Table
+
+_ALIGNMENT = field_names(PairwiseParams, "identity")
 
 
 class Clusters(NamedTuple):
@@ -29,7 +32,8 @@ class Clusters(NamedTuple):
 
     Attributes:
         table: a row a sequence, in the order in which they were taken: ``sequence``, ``cluster``, ``centroid`` (numbers
-            from 0), ``identity`` (0 to 1), ``strand`` and ``cigar``, with ``linkage="single"`` the first three.
+            from 0), ``identity`` (0 to 1), ``strand`` and ``cigar`` (null of a centroid), ``sequence_name`` and
+            ``centroid_name``; with ``linkage="single"`` without identity, strand and cigar.
         labels: int32 (n,), the cluster of each sequence of the input, -1 if it is left out.
     """
 
@@ -37,6 +41,7 @@ class Clusters(NamedTuple):
     labels: NDArray[np.int32]
 
 
+@takes_keywords(*_ALIGNMENT)
 def cluster(
     sequences: Sequences,
     identity: float,
@@ -58,7 +63,7 @@ def cluster(
     >>> labels.tolist()
     [0, 1, 0]
     >>> table[["sequence", "cluster", "centroid", "cigar"]].tolist()
-    [(0, 0, 0, '*'), (2, 0, 0, '14M'), (1, 1, 1, '*')]
+    [(0, 0, 0, None), (2, 0, 0, '14M'), (1, 1, 1, None)]
 
     Args:
         sequences: a file, a batch, or strings.
@@ -92,7 +97,7 @@ def cluster(
     )
     options = RunOptions.of_api(device, threads)
     scoring = params.load_scoring()
-    path = os.fspath(sequences) if is_path(sequences) else None
+    path = path_of(sequences) if is_path(sequences) else None
     with proteins_want("matrix, such as BLOSUM62"):
         batch = as_batch(sequences, "nucleotide" if scoring.nucleotide else "any")
         data = read_input([batch], scoring, params, path, keep_text=False)
@@ -112,4 +117,8 @@ def cluster(
         columns |= {"identity": joined.identity, "strand": SignColumn.of_strands(joined.minus == 1)}
         lines = table.format_rows([table.cigars(joined.operations, joined.operation_offsets)], len(joined))
         columns["cigar"] = TextColumn.of_lines(lines)
+    names = TextColumn.of_bytes(data.names, data.name_offsets)
+    columns["sequence_name"] = NameColumn(names, np.arange(len(data), dtype=np.int32))
+    of_members = centroids[joined.cluster] if len(data) else np.zeros(0, np.int64)
+    columns["centroid_name"] = NameColumn(names, of_members.astype(np.int32))
     return Clusters(Table(columns), labels)

@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
+from gpualign.checks import set_whole_numbers
 from gpualign.errors import UsageError, check_range
 from gpualign.pairwise.params import PairwiseParams
 from gpualign.sequences.matrices import Scoring, with_matching_codes
@@ -57,6 +58,7 @@ class ClusterParams:
     size_in: bool = False
 
     def __post_init__(self) -> None:
+        set_whole_numbers(self)
         for name, value, choices in (("order", self.order, ORDERS), ("linkage", self.linkage, LINKAGES)):
             if value not in choices:
                 raise UsageError(f"{name} must be one of {', '.join(choices)}, not {value!r}")

@@ -48,6 +48,8 @@ def run_cluster(params: ClusterParams, files: ClusterFiles, options: RunOptions)
     if files.plot is not None:
         check_plot(files.plot)
     run = RunContext("cluster", options, (files.sequences, file_of(params.alignment.matrix)), files.outputs)
+    if files.members is not None:
+        run.outputs.append(files.members)
     scoring = params.load_scoring()
     with run.opening(tuning.work_of(symbols_in_files(files.sequences))) as opening:
         with proteins_want("--matrix, such as --matrix BLOSUM62"), with_symbol_lines():

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, overload
 
-from gpualign.distances.backends import answer, backend_of_distances, backend_of_scores
+from gpualign.checks import takes_keywords
+from gpualign.distances.backends import answer, backend_of_distances, backend_of_scores, check_dtype
 from gpualign.distances.cpu import Report
 from gpualign.distances.foreign import device_array
 from gpualign.distances.lcs import lcs_scores
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
 class _Settings(TypedDict, total=False):
     out: Any
+    dtype: Any
     device: str
     threads: int
     progress: Report | None
@@ -84,6 +87,7 @@ def distances(
 ) -> PairMatrix: ...
 
 
+@takes_keywords()
 def distances(
     queries: Any,
     targets: Any = None,
@@ -95,6 +99,7 @@ def distances(
     sparse: bool = False,
     alphabet: Alphabet = DistanceParams.alphabet,
     out: Any = None,
+    dtype: Any = None,
     device: str = "auto",
     threads: int = 0,
     progress: Report | None = None,
@@ -128,6 +133,7 @@ def distances(
             are equal to anything.
         out: an array for the matrix, (queries, targets) of numbers; on a GPU (``__cuda_array_interface__`` or DLPack)
             of int32, which is then filled without a copy through the host. Work on arrays there must be done.
+        dtype: of a matrix, a NumPy type of numbers instead of int32.
         device: "auto", "cpu", "cuda", "cuda:0,1". A device stays open for later calls.
         threads: host threads; 0: all cores.
         progress: called with the number of queries done, and their total number.
@@ -136,19 +142,20 @@ def distances(
         :class:`PairMatrix`, :class:`NearestPairs` or :class:`SparsePairs`; numbers of sequences count from 0.
 
     Raises:
-        UsageError: a parameter out of range, or input that is not sequences.
+        UsageError: a parameter out of range, input that is not sequences, a matrix that the memory cannot hold, numbers
+            that ``dtype`` cannot have.
         InputError: a file that cannot be read; a character that is not a nucleotide code.
         DeviceError: a GPU was asked for and cannot be used.
     """
     params = DistanceParams(
         nearest=nearest, sparse=sparse, mode=mode, max_errors=max_errors, error_rate=error_rate, alphabet=alphabet
     )
-    if out is not None and not params.dense:
-        raise UsageError("out is for a matrix: leave out nearest and sparse")
+    check_dtype(dtype, out, params.dense)
     problem = Distances.of(params, symbols_of(queries), _others(targets))
     array = device_array(out)
     backend = backend_of_distances(problem, RunOptions.of_api(device, threads), progress, array is not None)
-    return answer(backend, params, (len(problem.queries), len(problem.targets)), out, array)
+    result = answer(backend, params, (len(problem.queries), len(problem.targets)), out, array, dtype=dtype)
+    return replace(result, limited=params.limited) if isinstance(result, PairMatrix) else result
 
 
 @overload
@@ -174,6 +181,7 @@ def scores(
 ) -> PairMatrix: ...
 
 
+@takes_keywords()
 def scores(
     queries: Any,
     targets: Any = None,
@@ -189,6 +197,7 @@ def scores(
     nearest: int | None = None,
     sparse: bool = False,
     out: Any = None,
+    dtype: Any = None,
     device: str = "auto",
     threads: int = 0,
     progress: Report | None = None,
@@ -207,15 +216,15 @@ def scores(
         queries, targets: as for :func:`distances`; with a matrix symbols that it does not know are refused.
         mode: "global" (Needleman and Wunsch 1970, Gotoh 1982), "semi-global" (gaps at the ends are free), "local"
             (Smith and Waterman 1981), or "lcs": the length of the longest common subsequence, of any symbols.
-        match, mismatch: scores of nucleotides.
+        match, mismatch: scores of nucleotides; penalties may be written with or without a minus.
         matrix: name or path of a substitution matrix instead.
-        gap_open, gap_extend: positive penalties of a gap's first and of its further symbols; ``gap_extend`` None: as
+        gap_open, gap_extend: penalties of a gap's first and of its further symbols; ``gap_extend`` None: as
             ``gap_open``, linear gaps.
         free_ends: which ends are free in semi-global mode (see :func:`pairwise`); None: all four.
         min_score: minimum score of interest, with ``nearest`` and ``sparse``.
         nearest: return this many best targets of each query (not itself) instead of a matrix.
         sparse: return a list of the pairs that reach ``min_score`` instead.
-        out, device, threads, progress: as for :func:`distances`.
+        out, dtype, device, threads, progress: as for :func:`distances`.
 
     Returns:
         :class:`PairMatrix`, :class:`NearestPairs` or :class:`SparsePairs`; scores are int32, in the matrix's units
@@ -225,11 +234,10 @@ def scores(
         as :func:`distances`; InputError: a symbol that the scoring does not know.
     """
     selection = ScoreSelection(nearest=nearest, sparse=sparse, min_score=min_score)
-    if out is not None and not selection.dense:
-        raise UsageError("out is for a matrix: leave out nearest and sparse")
+    check_dtype(dtype, out, selection.dense)
     options = RunOptions.of_api(device, threads)
     if mode == "lcs":
-        return lcs_scores(selection, symbols_of(queries), _others(targets), out, options, progress)
+        return lcs_scores(selection, symbols_of(queries), _others(targets), out, options, progress, dtype)
     if mode not in SCORE_MODES:
         raise UsageError(f"mode must be one of {', '.join(SCORE_MODES)}, not {mode!r}")
     params = PairwiseParams(
@@ -239,7 +247,7 @@ def scores(
         matrix=matrix,
         gap_open=gap_open,
         gap_extend=gap_open if gap_extend is None else gap_extend,
-        free_ends=None if free_ends is None else frozenset(free_ends),
+        free_ends=free_ends,  # type: ignore[arg-type]
         score_only=True,
     )
     problem = Scores.of(selection, params, symbols_of(queries), _others(targets), options)
@@ -247,7 +255,7 @@ def scores(
     if array is not None and scale != 1:
         raise UsageError("scores of a matrix with decimals are float64: out cannot be on a GPU")
     backend = backend_of_scores(problem, options, progress, array is not None)
-    return answer(backend, selection, (len(problem.queries), len(problem.targets)), out, array, scale)
+    return answer(backend, selection, (len(problem.queries), len(problem.targets)), out, array, scale, dtype)
 
 
 def _others(targets: Any) -> SymbolSet | None:

@@ -21,8 +21,10 @@ from gpualign.engine.gpu.device import Device
 from gpualign.engine.select import Work
 from gpualign.errors import UsageError
 from gpualign.pairwise.tuning import work_of
-from gpualign.params import RunOptions
+from gpualign.params import RunOptions, available_memory
 
+#: bytes of matrices that are not worth a look at the free memory
+_SMALL = 1 << 26
 _ON_DEVICE = (
     "arrays on a GPU need that GPU: give device, such as cuda:0; scores, and distances in modes prefix and infix, have "
     "up to 32,768 symbols there"
@@ -30,9 +32,20 @@ _ON_DEVICE = (
 
 
 def answer(
-    backend: Any, selection: Selection, shape: tuple[int, int], out: Any, array: DeviceArray | None, scale: int = 1
+    backend: Any,
+    selection: Selection,
+    shape: tuple[int, int],
+    out: Any,
+    array: DeviceArray | None,
+    scale: int = 1,
+    dtype: Any = None,
 ) -> Result:
-    """The selected results, computed by ``backend``; ``scale``: units that make 1.0."""
+    """The selected results, computed by ``backend``.
+
+    Args:
+        scale: units that make 1.0.
+        dtype: of a matrix; None: int32, or float64 with ``scale``.
+    """
     if selection.nearest is not None:
         best: NearestPairs = backend.nearest(selection.nearest)
         return best if scale == 1 else NearestPairs(best.target, np.where(best.target < 0, -1, best.value / scale))
@@ -45,16 +58,62 @@ def answer(
             raise UsageError(_ON_DEVICE)
         backend.matrix_on_device(array)
         return PairMatrix(out)
-    values = _output(out, shape) if scale == 1 else np.empty(shape, np.int32)
+    values: NDArray[Any] = _output(out, shape) if scale == 1 else matrix_of(shape)
     backend.matrix(values)
-    if scale != 1:
-        scaled = values / scale
-        if out is None:
-            return PairMatrix(scaled)
-        np.copyto(checked(out, shape), scaled, casting="unsafe")
-    elif out is not None and values is not out:
-        np.copyto(out, values, casting="unsafe")
-    return PairMatrix(values if out is None else out)
+    return delivered(values if scale == 1 else values / scale, out, dtype)
+
+
+def delivered(values: NDArray[Any], out: Any, dtype: Any) -> PairMatrix:
+    """A matrix in ``out`` or of a ``dtype``.
+
+    Raises:
+        UsageError: it cannot have the numbers.
+    """
+    if out is None and dtype is None:
+        return PairMatrix(values)
+    if out is not None and (values is out or checked(out, values.shape) is not out):
+        return PairMatrix(out)
+    kind = np.dtype(dtype) if out is None else out.dtype
+    if kind.kind in "iu":
+        if values.dtype.kind == "f" and out is None:
+            raise UsageError(f"these scores have decimals, which {kind} cannot have")
+        least, most = (values.min(initial=0), values.max(initial=0))
+        if least < np.iinfo(kind).min or most > np.iinfo(kind).max:
+            raise UsageError(f"numbers from {least:,} to {most:,} do not fit {kind} (give another dtype)")
+    if out is None:
+        return PairMatrix(values.astype(kind, copy=False))
+    np.copyto(out, values, casting="unsafe")
+    return PairMatrix(out)
+
+
+def check_dtype(dtype: Any, out: Any, dense: bool) -> None:
+    """Raises UsageError: ``out`` and ``dtype`` are not for this result, or it is not a type of numbers."""
+    if (out is not None or dtype is not None) and not dense:
+        raise UsageError(f"{'dtype' if out is None else 'out'} is for a matrix: leave out nearest and sparse")
+    if out is not None and dtype is not None:
+        raise UsageError("out has its own dtype: give one or the other")
+    try:
+        known = dtype is None or np.dtype(dtype).kind in "iuf"
+    except TypeError:
+        known = False
+    if not known:
+        raise UsageError(f"dtype must be a type of numbers, such as numpy.int16, not {dtype!r}")
+
+
+def matrix_of(shape: tuple[int, int]) -> NDArray[np.int32]:
+    """An int32 array for the numbers of all pairs.
+
+    Raises:
+        UsageError: there is not enough memory.
+    """
+    size = 4 * shape[0] * shape[1]
+    if size > _SMALL and size > (free := available_memory()):
+        pairs = f"{shape[0]:,} × {shape[1]:,} numbers"
+        raise UsageError(
+            f"a matrix of {pairs} takes {size / 2**30:,.1f} GiB, and {free / 2**30:,.1f} GiB are free (give nearest=N, "
+            "or sparse=True with a limit)"
+        )
+    return np.empty(shape, np.int32)
 
 
 def backend_of_distances(
@@ -104,9 +163,9 @@ def _check_shape(array: DeviceArray, shape: tuple[int, int]) -> None:
 def _output(out: Any, shape: tuple[int, int]) -> NDArray[np.int32]:
     """``out`` where values can go there at once, else an array of its shape."""
     if out is None:
-        return np.empty(shape, np.int32)
+        return matrix_of(shape)
     values: NDArray[np.int32] = checked(out, shape)
-    return values if out.dtype == np.int32 and out.flags.c_contiguous else np.empty(shape, np.int32)
+    return values if out.dtype == np.int32 and out.flags.c_contiguous else matrix_of(shape)
 
 
 def checked(out: Any, shape: tuple[int, int]) -> NDArray[Any]:

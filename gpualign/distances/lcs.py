@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpualign.distances.backends import backend_of_distances, checked
+from gpualign.distances.backends import backend_of_distances, delivered, matrix_of
 from gpualign.distances.cpu import Report
 from gpualign.distances.params import DistanceParams
 from gpualign.distances.problem import Distances
-from gpualign.distances.results import NearestPairs, PairMatrix, Result, SparsePairs
+from gpualign.distances.results import NearestPairs, Result, SparsePairs
 from gpualign.distances.scores import ScoreSelection
 from gpualign.distances.symbols import SymbolSet
 from gpualign.params import RunOptions
@@ -24,11 +24,12 @@ def lcs_scores(
     out: Any,
     options: RunOptions,
     progress: Report | None,
+    dtype: Any = None,
 ) -> Result:
     """Lengths of common subsequences out of distances: LCS = (n + m - distance) / 2."""
     problem = Distances.of(DistanceParams(mode="indel"), queries, targets)
     shape = len(problem.queries), len(problem.targets)
-    values = np.empty(shape, np.int32)
+    values = matrix_of(shape)
     backend_of_distances(problem, options, progress).matrix(values)
     np.subtract(problem.queries.lengths[:, None], values, out=values, casting="unsafe")
     values += problem.targets.lengths.astype(np.int32)
@@ -38,10 +39,7 @@ def lcs_scores(
         return _nearest(values, selection.nearest, problem.with_itself, minimum)
     if selection.sparse:
         return _pairs_from(values, problem.with_itself, minimum)
-    if out is None:
-        return PairMatrix(values)
-    np.copyto(checked(out, shape), values, casting="unsafe")
-    return PairMatrix(out)
+    return delivered(values, out, dtype)
 
 
 def _nearest(lengths: NDArray[np.int32], maximum: int, with_itself: bool, minimum: float) -> NearestPairs:

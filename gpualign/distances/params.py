@@ -8,6 +8,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from gpualign.checks import set_whole_numbers
 from gpualign.errors import UsageError, check_range
 from gpualign.sequences.identity import edits_within
 
@@ -34,6 +35,7 @@ class Selection:
     sparse: bool = False
 
     def __post_init__(self) -> None:
+        set_whole_numbers(self)
         if self.nearest is not None:
             check_range("nearest", self.nearest, 1, 2**31 - 1)
             if self.sparse:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gpualign.tables.column import nullable
 from gpualign.tables.row import Row
 from gpualign.tables.table import Table
 from gpualign.tables.tabular import Tabular
@@ -21,11 +22,13 @@ class PairMatrix(Tabular):
     """All pairs; ``np.asarray(result)`` and ``result[i, j]`` give the numbers.
 
     Attributes:
-        values: (queries, targets), what ``out`` was, or int32 (scores of a matrix with decimals: float64): distances in
-            errors, -1 beyond the limit, or scores.
+        values: (queries, targets), what ``out`` was, or of ``dtype``, else int32 (scores of a matrix with decimals:
+            float64): distances in errors, -1 beyond the limit, or scores.
+        limited: there is a limit, beyond which tables have nulls.
     """
 
     values: Any
+    limited: bool = False
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         values: NDArray[Any] = np.asarray(self.values, dtype)
@@ -45,10 +48,12 @@ class PairMatrix(Tabular):
     def table(self) -> Table[Row]:
         """A row for each query, a column for each target, which has its number for a name."""
         values = np.asarray(self)
+        if self.limited:
+            return Table({str(target): nullable(row, row >= 0) for target, row in enumerate(values.T)})
         return Table({str(target): values[:, target] for target in range(values.shape[1])})
 
     def _repr_html_(self) -> str:
-        corner = PairMatrix(np.asarray(self)[:_SHOWN, :_SHOWN])
+        corner = PairMatrix(np.asarray(self)[:_SHOWN, :_SHOWN], self.limited)
         return f"{corner.table._repr_html_()}<p>{self.shape[0]:,} × {self.shape[1]:,}</p>"
 
 

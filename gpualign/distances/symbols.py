@@ -114,6 +114,8 @@ def symbols_of(sequences: Any) -> SymbolSet:
     if isinstance(sequences, np.ndarray) and sequences.ndim == 2:
         offsets = np.arange(len(sequences) + 1, dtype=np.int64) * sequences.shape[1]
         return SymbolSet(_numbers(np.ascontiguousarray(sequences).reshape(-1), 0), offsets)
+    if hasattr(sequences, "to_pylist"):  # an array of pyarrow
+        return _joined(sequences.to_pylist())
     if (array := device_array(sequences)) is not None:
         return _on_device(array)
     if not isinstance(sequences, Iterable):

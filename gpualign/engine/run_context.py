@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
@@ -70,8 +71,10 @@ class RunContext:
         inputs: paths that are read; None: not given.
         outputs: paths that are written besides ``options.output`` and ``options.json``.
         formats: extensions of the formats that ``options.output`` can have besides plain text.
+        reference: path that is read as well; None: there is none.
 
     Attributes:
+        outputs: paths, as the report has them; "-" is standard output.
         device: the backend's name, once it is closed.
 
     Raises:
@@ -85,10 +88,14 @@ class RunContext:
         inputs: Sequence[str | None],
         outputs: Sequence[str | None] = (),
         formats: Sequence[str] = TABLES,
+        reference: str | None = None,
     ) -> None:
         self.command, self.options, self.device = command, options, ""
         self.report = Report(command, options)
-        check_paths(inputs, (options.json, *outputs), options.output, formats)
+        self.report["inputs"] = [path for path in inputs if path is not None]
+        self.report["reference"] = reference
+        self.outputs = [options.output or "-", *(path for path in outputs if path is not None)]
+        check_paths((reference, *inputs), (options.json, *outputs), options.output, formats)
 
     @contextmanager
     def opening(self, work: Work | None) -> Iterator[Opening]:
@@ -130,6 +137,8 @@ class RunContext:
 
     def finish(self, summary: str, **fields: Any) -> dict[str, Any]:
         """Print the summary and write the JSON report; returns its fields, ``fields`` among them."""
-        self.report |= fields
+        # one of two possible indexes is written
+        written = [path for path in self.outputs if not path.endswith((".bai", ".csi")) or os.path.exists(path)]
+        self.report |= {"outputs": written, **fields}
         self.report.finish(summary)
         return self.report.fields

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
+from gpualign.checks import set_whole_numbers
 from gpualign.errors import UsageError
 from gpualign.index.shared import SharedFile
 from gpualign.index.source import SourceFile
@@ -33,6 +34,7 @@ class IndexParams:
     meth: bool = False
 
     def __post_init__(self) -> None:
+        set_whole_numbers(self)
         if self.k % 2 == 0 or not 1 <= self.k <= LONGEST_KMER:
             raise UsageError(f"k must be odd and between 1 and {LONGEST_KMER}, not {self.k}")
         if not 1 <= self.w <= 256:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -11,6 +12,7 @@ from typing import Any, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
+from gpualign.checks import takes_keywords, whole_numbers
 from gpualign.errors import InputError, UsageError
 from gpualign.io.fastx import SequenceAlphabet
 from gpualign.io.reads import ReadSource
@@ -24,9 +26,13 @@ Text = str | bytes | bytearray | memoryview
 
 #: bases of a file to read at a time; SAM, BAM and CRAM are read as one batch
 _BATCH, _WHOLE = 1 << 23, 1 << 62
+#: characters of sequences alone; such a str may be a sequence where a list was meant
+_SEQUENCE = re.compile(r"[A-Za-z*-]{2,}")
+_SHOWN = 40
 _NUCLEOTIDES = b"ACGTUNRYSWKMBDHV"
 
 
+@takes_keywords()
 def read_sequences(path: str | os.PathLike[str], alphabet: SequenceAlphabet = "nucleotide") -> SequenceBatch:
     """Read all records of a FASTA, FASTQ, SAM, BAM or CRAM file, plain or compressed ("-" is standard input).
 
@@ -35,13 +41,14 @@ def read_sequences(path: str | os.PathLike[str], alphabet: SequenceAlphabet = "n
         alphabet: "nucleotide" checks the symbols, makes them upper case and writes U as T; "any" leaves them.
 
     Returns:
-        A batch with ``len()``, ``name(i)``, ``sequence(i)`` and the arrays of
+        A batch: ``batch[i]`` and iteration give rows with ``name``, ``sequence`` and, of FASTQ, ``quality``,
+        ``batch[2:9]`` a batch of some; it converts like a table, and has the arrays of
         :class:`gpualign.sequences.batch.SequenceBatch`.
 
     Raises:
         InputError: the file cannot be read or is invalid.
     """
-    with ReadSource(os.fspath(path)) as source:
+    with ReadSource(path_of(path)) as source:
         source.alphabet = alphabet
         size = _WHOLE if source.header is not None else _BATCH
         return join_batches([records.columns() for records in source.records(size)])
@@ -67,21 +74,24 @@ def as_batch(sequences: Sequences, alphabet: SequenceAlphabet = "nucleotide") ->
 
 
 def batches_of(sequences: Sequences, bases: int, alphabet: SequenceAlphabet = "nucleotide") -> Iterator[SequenceBatch]:
-    """Batches of about ``bases`` bases, named by number.
+    """Batches of about ``bases`` bases; unnamed sequences are named by number.
 
     Only the current batch of a file or an iterator is held.
     """
     first = 0
+    unnamed = not (is_path(sequences) or isinstance(sequences, SequenceBatch))
     for batch in parts_of(sequences, bases, alphabet):
-        names, offsets = join_bytes([str(number).encode() for number in range(first, first + len(batch))])
+        if unnamed:
+            names, offsets = join_bytes([str(number).encode() for number in range(first, first + len(batch))])
+            batch = replace(batch, names=names, name_offsets=offsets)
         first += len(batch)
-        yield replace(batch, names=names, name_offsets=offsets)
+        yield batch
 
 
 def parts_of(sequences: Sequences, bases: int, alphabet: SequenceAlphabet = "nucleotide") -> Iterator[SequenceBatch]:
     """Batches of about ``bases`` bases, with their own names; unnamed ones are numbered in each batch."""
     if is_path(sequences):
-        with closing(ReadSource(os.fspath(sequences))) as source:
+        with closing(ReadSource(path_of(sequences))) as source:
             source.alphabet = alphabet
             yield from (records.columns() for records in source.records(bases))
         return
@@ -113,11 +123,11 @@ def symbols_in(*sequences: Sequences | None) -> float | None:
 
 def _symbols(sequences: Sequences) -> float | None:
     if is_path(sequences):
-        return symbols_in_files(os.fspath(sequences))
+        return symbols_in_files(path_of(sequences))
     if isinstance(sequences, SequenceBatch):
         return float(sequences.base_offsets[-1])
-    if not isinstance(sequences, list | tuple):
-        return None
+    if not isinstance(sequences, list | tuple):  # arrays know
+        return getattr(sequences, "nbytes", None)
     return float(sum(len(text) for text in sequences if hasattr(text, "__len__")))
 
 
@@ -138,6 +148,19 @@ def bytes_of(text: Text) -> bytes:
     return text.encode() if isinstance(text, str) else bytes(text)
 
 
+def path_of(given: str | os.PathLike[str]) -> str:
+    """A path as text.
+
+    Raises:
+        UsageError: there is no such file, and it looks like a sequence.
+    """
+    path = os.fspath(given)
+    if isinstance(given, str) and _SEQUENCE.fullmatch(path) and not os.path.exists(path):
+        shown = path if len(path) <= _SHOWN else f"{path[:_SHOWN]}..."
+        raise UsageError(f"one str is the path of a file, and there is no file {shown!r} (give a list of sequences)")
+    return path
+
+
 def checked_reads(reads: Any) -> Iterator[Any]:
     """An iterator over reads.
 
@@ -146,6 +169,8 @@ def checked_reads(reads: Any) -> Iterator[Any]:
     """
     if is_bytes(reads):
         raise UsageError("bytes are one sequence: give a list of sequences, or a file's path as str")
+    if hasattr(reads, "to_pylist"):  # an array of pyarrow
+        return iter(reads.to_pylist())
     if not isinstance(reads, Iterable):
         raise UsageError(f"sequences are a path, a batch or a list of str or bytes, not {type(reads).__name__}")
     return iter(reads)
@@ -204,13 +229,25 @@ def checked_nucleotides(symbols: NDArray[np.uint8], offsets: NDArray[np.int64], 
     return translated
 
 
+def rows_of(what: str, rows: object, columns: int) -> NDArray[np.int64]:
+    """Rows of numbers as int64 (n, columns).
+
+    Raises:
+        UsageError: they have other columns, or numbers that are not whole.
+    """
+    array = whole_numbers(what, rows)
+    if array.size % columns or (array.ndim > 1 and array.shape[-1] != columns):
+        raise UsageError(f"{what} are rows of {columns} numbers, not an array of shape {array.shape}")
+    return array.reshape(-1, columns)
+
+
 def checked_indices(values: object, count: int, what: str) -> NDArray[np.int32]:
     """Indices of sequences as int32 (n,).
 
     Raises:
         UsageError: an index is negative, or not below ``count``.
     """
-    numbers = np.asarray(values, np.int64).reshape(-1)
+    numbers = whole_numbers(f"numbers of {what}", values).reshape(-1)
     wrong = numbers[(numbers < 0) | (numbers >= count)]
     if wrong.size:
         raise UsageError(f"there is no {what} {wrong[0]} (there are {count}, counted from 0)")

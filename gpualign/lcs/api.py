@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from gpualign.checks import takes_keywords
 from gpualign.engine.select import Work, open_backend
 from gpualign.errors import proteins_want
 from gpualign.io.fastx import SequenceAlphabet
@@ -15,7 +16,8 @@ from gpualign.lcs.run import LcsFilter, strands_of
 from gpualign.lcs.tuning import KERNELS
 from gpualign.params import RunOptions
 from gpualign.report import OnProgress, Progress
-from gpualign.tables.column import SignColumn, TextColumn
+from gpualign.sequences.batch import join_bytes
+from gpualign.tables.column import NameColumn, SignColumn, TextColumn
 from gpualign.tables.row import Row
 from gpualign.tables.table import Column, Table
 
@@ -23,6 +25,7 @@ from gpualign.tables.table import Column, Table
 _BATCH = 1 << 22
 
 
+@takes_keywords()
 def lcs_filter(
     query: str | bytes,
     subjects: Sequences,
@@ -43,7 +46,7 @@ def lcs_filter(
 
     >>> rows = lcs_filter("GATTACA", ["CCCC", "GCATGCT", "GATTTACCA"], top=2, subsequence=True)
     >>> rows.tolist()
-    [(2, 7, 9, '+', b'GATTACA'), (1, 4, 7, '+', b'GATT')]
+    [(2, 7, 9, '+', b'GATTACA', '2'), (1, 4, 7, '+', b'GATT', '1')]
 
     Args:
         query: the sequence itself.
@@ -59,8 +62,8 @@ def lcs_filter(
 
     Returns:
         A :class:`gpualign.Table`, best first, equal ones in input order: ``subject`` (its number), ``lcs``,
-        ``length`` (of the subject), ``strand``, and with ``subsequence`` that (bytes). Bit-parallel after
-        Crochemore et al. (2001); subsequences after Hirschberg (1975).
+        ``length`` (of the subject), ``strand``, with ``subsequence`` that (bytes), and ``subject_name``. Bit-parallel
+        after Crochemore et al. (2001); subsequences after Hirschberg (1975).
 
     Raises:
         UsageError: a parameter out of range.
@@ -95,4 +98,7 @@ def lcs_filter(
     }
     if hits.subsequences is not None:
         columns["subsequence"] = TextColumn.of(hits.subsequences, binary=True)
+    texts = [hits.batch.name(number) for number in hits.subject.tolist()]
+    names = TextColumn.of_bytes(*join_bytes([text.encode("latin-1") for text in texts]))
+    columns["subject_name"] = NameColumn(names, np.arange(len(hits), dtype=np.int32))
     return Table(columns)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from gpualign.checks import set_whole_numbers
 from gpualign.errors import UsageError
 from gpualign.lcs.query import ALPHABETS, Alphabet
 
@@ -45,6 +46,7 @@ class LcsFilterParams:
     input_order: bool = False
 
     def __post_init__(self) -> None:
+        set_whole_numbers(self)
         if self.top < 0:
             raise UsageError(f"top must be 0 (all) or more, not {self.top}")
         if self.min_length < 0:

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 import numpy as np
 
 from gpualign import _native
+from gpualign.checks import field_names, takes_keywords, whole_number
 from gpualign.engine.gpu.device import Device
 from gpualign.engine.select import Work, open_backend, parse_device
 from gpualign.engine.stage import Backend, Run, Stage
-from gpualign.errors import DeviceError, UsageError
+from gpualign.errors import DeviceError, UsageError, counted
 from gpualign.index.minimizers import MinimizerIndex, build_index
 from gpualign.index.run import choose_index_params, open_index
-from gpualign.io.in_memory import Sequences, as_batch, is_path, packed
+from gpualign.io.in_memory import Sequences, as_batch, is_path, packed, path_of
 from gpualign.io.reads import Reads
 from gpualign.io.sam_header import sam_header
 from gpualign.map import tuning
@@ -33,7 +34,7 @@ from gpualign.map.hits import Drawer, Hit, Target, hit_table
 from gpualign.map.inputs import MapFiles, RecordOptions, Sample
 from gpualign.map.library import find_library
 from gpualign.map.pairs import PairModel
-from gpualign.map.params import MapParams, left_unmapped
+from gpualign.map.params import MapParams, Pairing, Reporting, Scoring, Seeding, left_unmapped
 from gpualign.map.stage import map_batch_on_device
 from gpualign.map.tuning import SLOTS
 from gpualign.notices import notice
@@ -54,6 +55,9 @@ _FIELDS = {
     "clip": "clip_penalty",
     "unpaired": "unpaired_penalty",
 }
+_GROUPS = (Seeding, Scoring, Pairing, Reporting)
+_PARAMETERS = {name for group in (*_GROUPS, MapParams) for name in field_names(group)} | _FIELDS.keys()
+_PARAMETERS -= {"seeding", "scoring", "pairing", "reporting"}
 _CLOSED = "the mapper is closed"
 
 
@@ -64,7 +68,7 @@ class Mapper:
     >>> mapper = Mapper([genome])
     >>> rows = mapper.map([genome[40:72], "GATCAAGATATCGCGCAAATAGCTGCAATCG", "CCCCCCCCCCCCCCCC"])
     >>> rows[["read", "flag", "contig", "position", "cigar"]].tolist()
-    [(0, 0, 0, 40, '32M'), (1, 16, 0, 48, '31M'), (2, 4, -1, 0, '*')]
+    [(0, 0, 0, 40, '32M'), (1, 16, 0, 48, '31M'), (2, 4, None, None, None)]
 
     One read at a time, with mappy's names:
 
@@ -83,7 +87,8 @@ class Mapper:
 
     Args:
         reference: nucleotide sequences, a file of them, or a saved index.
-        preset: "sr", "sr-sensitive", "hifi" or "ont", as for ``gpualign map -x``.
+        preset: "sr", "sr-sensitive", "hifi", "ont", "asm5", "asm10", "asm20" or minimap2's name of one, as for
+            ``gpualign map -x``.
         device: "auto", "cpu", "cuda", "cuda:0,1", "cuda,cpu"; single reads are mapped on the CPU.
         threads: host threads; 0: all cores.
         parameters: fields of :class:`gpualign.map.params.MapParams` and its groups, which override the preset:
@@ -101,11 +106,12 @@ class Mapper:
         DeviceError: a GPU was asked for and cannot be used (raised when reads are mapped).
     """
 
+    @takes_keywords(*_PARAMETERS)
     def __init__(
         self, reference: Sequences, preset: str = "sr", *, device: str = "auto", threads: int = 0, **parameters: Any
     ) -> None:
         self._params = MapParams.of_preset(preset, **{_FIELDS.get(name, name): parameters[name] for name in parameters})
-        self._options = RunOptions.of_api(device, threads)
+        self._preset, self._options = preset, RunOptions.of_api(device, threads)
         self._index = self._open(reference)
         self.names = list(self._index.reference.names)
         self.lengths = self._index.reference.lengths
@@ -118,12 +124,17 @@ class Mapper:
         self._closed = self._used_gpu = False
 
     def __getstate__(self) -> dict[str, Any]:
-        names = ("_params", "_options", "_index", "names", "lengths")
+        names = ("_params", "_preset", "_options", "_index", "names", "lengths")
         return {name: getattr(self, name) for name in names}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
         self._start()
+
+    def __repr__(self) -> str:
+        size = f"{counted(len(self.names), 'contig')}, {counted(int(self.lengths.sum()), 'base')}"
+        run = f"device={self._options.device!r}, threads={self._options.threads}"
+        return f"<Mapper: {size}, preset={self._preset!r}, {run}{', closed' if self._closed else ''}>"
 
     def __enter__(self) -> Mapper:
         return self
@@ -139,6 +150,7 @@ class Mapper:
             for backend in idle:
                 backend.close()
 
+    @takes_keywords()
     def map(
         self,
         reads: Sequences | Iterable[Read],
@@ -157,9 +169,9 @@ class Mapper:
 
         Returns:
             A table of :class:`Hit`: for each read, in order, the primary record, then others: ``read`` (index; the
-            mates of a pair are 2i and 2i + 1), ``flag`` (SAM's), ``contig`` (index; -1: unmapped), ``position``
-            (0-based), ``mapq``, ``score`` (affine, without clip penalties), ``distance`` (edits of an end-to-end
-            alignment, else -1), ``cigar`` (text; "*": unmapped).
+            mates of a pair are 2i and 2i + 1), ``flag`` (SAM's), ``contig`` (index), ``position`` (0-based), ``mapq``,
+            ``score`` (affine, without clip penalties), ``distance`` (edits of the aligned bases), ``cigar``,
+            ``read_name`` and ``contig_name``. Of unmapped reads only read, flag and read_name are not null.
 
         Raises:
             UsageError: the input is not reads, or the mapper is closed.
@@ -169,9 +181,10 @@ class Mapper:
         if is_sequence(reads):
             return self._map_one(reads, mates)
         drawer = Drawer(self._index.reference, [], []) if isinstance(reads, list | tuple | SequenceBatch) else None
-        none = hit_table(Alignments.none(), 0, self._target, drawer)
+        none = hit_table(Alignments.none(), SequenceBatch.from_records([]), 0, self._target, drawer)
         return Table.concat([none, *self._tables(reads, mates, progress, drawer)])
 
+    @takes_keywords()
     def iter_map(
         self,
         reads: Sequences | Iterable[Read],
@@ -194,6 +207,7 @@ class Mapper:
     def stream(
         self, reads: Iterable[R], mates: Iterable[R], *, progress: OnProgress | None = None
     ) -> Iterator[tuple[tuple[R, R], tuple[list[Hit], list[Hit]]]]: ...
+    @takes_keywords()
     def stream(
         self, reads: Iterable[Read], mates: Iterable[Read] | None = None, *, progress: OnProgress | None = None
     ) -> Iterator[tuple[Any, Any]]:
@@ -216,12 +230,14 @@ class Mapper:
         originals: deque[list[Any]] = deque()  # of the batches in flight, which come back in order
         first, bar = 0, Progress(self._options, "read", call=progress)
         for found in self._found(MapperInput(reads, mates, originals)):
-            hits = _hits_of_reads(found.alignments, hit_table(found.alignments, first, self._target, None))
+            rows = hit_table(found.alignments, found.columns(), first, self._target, None)
+            hits = _hits_of_reads(found.alignments, rows)
             each = hits if mates is None else zip(hits, hits, strict=True)
             yield from zip(originals.popleft(), each, strict=True)
             first += len(found)
             bar.update(len(found))
 
+    @takes_keywords()
     def segments(
         self, reads: Sequences | Iterable[Read], mates: Sequences | Iterable[Read] | None = None
     ) -> Iterator[pysam.AlignedSegment]:
@@ -247,13 +263,15 @@ class Mapper:
 
         return pysam.AlignmentHeader.from_text(sam_header(self._index.reference, "gpualign.Mapper").decode())
 
+    @takes_keywords()
     def seq(self, name: str, start: int = 0, end: int | None = None) -> str | None:
         """Bases [start, end) of a contig; None if there is no such contig."""
         if name not in self.names:
             return None
         number = self.names.index(name)
         offset, length = int(self._index.reference.contig_offsets[number]), int(self.lengths[number])
-        start, end, _ = slice(start, end).indices(length)
+        ends = whole_number("start", start), None if end is None else whole_number("end", end)
+        start, end, _ = slice(*ends).indices(length)
         return self._index.reference.sequence(offset + start, offset + max(start, end)).decode()
 
     def _map_one(self, read: Any, mate: Any) -> Table[Hit]:
@@ -267,7 +285,7 @@ class Mapper:
         alignments = map_batch(self._index, batch, self._params)
         _warn_of(int(np.count_nonzero(self._params.too_long(batch.base_offsets[1:]))))
         drawer = Drawer(self._index.reference, [batch], [0])
-        rows = hit_table(alignments, 0, self._target, drawer)
+        rows = hit_table(alignments, batch, 0, self._target, drawer)
         return rows if alignments.contig[0] >= 0 else rows[:0]
 
     def _tables(
@@ -278,7 +296,7 @@ class Mapper:
             if drawer is not None:
                 drawer.batches.append(found.columns())
                 drawer.firsts.append(first)
-            yield hit_table(found.alignments, first, self._target, drawer)
+            yield hit_table(found.alignments, found.columns(), first, self._target, drawer)
             first += len(found)
             bar.update(len(found))
 
@@ -361,7 +379,7 @@ class Mapper:
         seeding, threads = self._params.seeding, self._options.threads
         meth = self._params.meth is not None
         if is_path(reference):
-            return open_index(os.fspath(reference), seeding.k, seeding.w, threads, meth=meth)
+            return open_index(path_of(reference), seeding.k, seeding.w, threads, meth=meth)
         whole = packed(as_batch(reference))
         if not whole.lengths.all():
             raise UsageError(f"contig {int(whole.lengths.argmin())} of the reference has no bases")
@@ -379,4 +397,4 @@ def _hits_of_reads(alignments: Alignments, table: Table[Hit]) -> Iterator[list[H
     if len(mapped) == len(alignments):
         return ([hit] if is_mapped else [] for hit, is_mapped in zip(hits, mapped, strict=True))
     counts = np.diff(alignments.record_offsets).tolist()
-    return ([hit for hit in islice(hits, count) if hit.contig >= 0] for count in counts)
+    return ([hit for hit in islice(hits, count) if hit.is_mapped] for count in counts)

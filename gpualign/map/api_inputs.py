@@ -28,6 +28,7 @@ from gpualign.io.in_memory import (
     is_text,
     not_text,
     parts_of,
+    path_of,
     symbols_in,
 )
 from gpualign.io.lanes import Lanes
@@ -86,7 +87,7 @@ class MapperInput:
         if self.mates is not None:
             return self._paired(bases, stack), True
         if is_path(self.reads):
-            lanes = Lanes([os.fspath(self.reads)], [], stack)
+            lanes = Lanes([path_of(self.reads)], [], stack)
             return lanes.reads(bases), lanes.paired
         if isinstance(self.reads, SequenceBatch):
             return map(_reads, parts_of(self.reads, bases)), False
@@ -102,7 +103,7 @@ class MapperInput:
     def _paired(self, bases: int, stack: ExitStack) -> Iterator[Reads]:
         reads, mates = self.reads, self.mates
         if is_path(reads) and is_path(mates):
-            paths = [os.fspath(path) for path in (reads, mates)]
+            paths = [path_of(path) for path in (reads, mates)]
             if are_same(*paths):
                 raise UsageError(f"reads and mates are one file: {paths[0]}")
             return Lanes(paths[:1], paths[1:], stack).reads(bases)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import shlex
-import sys
+import re
 from typing import Any, TypeVar
 
 import click
@@ -12,7 +11,7 @@ import click
 from gpualign.io.paths import listed_files
 from gpualign.map.inputs import ENDINGS, MapFiles, RecordOptions, Sample
 from gpualign.map.output_options import output_options, record_options, take_layout, take_tags
-from gpualign.map.params import ALL_LOCI, PRESETS, MapParams, Reporting, Scoring, Seeding
+from gpualign.map.params import ALL_LOCI, PRESET_ALIASES, PRESETS, MapParams, Reporting, Scoring, Seeding
 from gpualign.options import option_of, run_options, seed_options, take_run_options
 from gpualign.records.methylation import MethylationRules
 from gpualign.records.options import mark_option, marking_options, take_marking, take_read_group
@@ -21,7 +20,29 @@ T = TypeVar("T")
 _DEFAULT = click.core.ParameterSource.DEFAULT
 
 
-@click.command("map")
+class _Preset(click.Choice):  # type: ignore[type-arg]
+    """A preset, also by minimap2's name."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return super().convert(PRESET_ALIASES.get(value, value), param, ctx)
+
+
+class _MapCommand(click.Command):
+    """Takes ``-ax PRESET`` as minimap2's, where -a asks for SAM, the default here."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        names = [name for option in self.params if getattr(option, "is_flag", False) for name in option.opts]
+        flags = "".join(name[1] for name in names if len(name) == 2)
+        cluster = re.compile(rf"-(?=[{flags}]*a[{flags}]*x)([{flags}]+)(x.*)")
+        found = [cluster.fullmatch(word) for word in args]
+        words = [
+            f"-{match[1].replace('a', '')}{match[2]}" if match else word
+            for word, match in zip(args, found, strict=True)
+        ]
+        return super().parse_args(ctx, words)
+
+
+@click.command("map", cls=_MapCommand)
 @click.argument("reference", metavar="REF")
 @click.argument("reads", metavar="READS", required=False)
 @click.argument("mates", metavar="[READS2]", required=False)
@@ -43,10 +64,11 @@ _DEFAULT = click.core.ParameterSource.DEFAULT
 @click.option(
     "-x",
     "--preset",
-    type=click.Choice(tuple(PRESETS)),
+    type=_Preset(tuple(PRESETS)),
     default="sr",
     show_default=True,
-    help="Kind of reads: sets several options at once (see Presets); explicit options win.",
+    help="Kind of reads: sets several options at once (see Presets); explicit options win. minimap2's names are taken, "
+    "too.",
 )
 @click.option(
     "--meth",
@@ -131,7 +153,7 @@ _DEFAULT = click.core.ParameterSource.DEFAULT
     "--all",
     "everywhere",
     is_flag=True,
-    help="Report all alignments within the error limit. Not minimap2's -a: SAM is the default output.",
+    help="Report all alignments within the error limit. In -ax PRESET, -a is minimap2's: SAM, the default output.",
 )
 @click.option(
     "--strata",
@@ -186,6 +208,9 @@ def command(
       asm5, asm10   contigs of genomes that differ by up to 5 % (10 %), by chaining: -k 19 -w 19 -A 1 -B 19 (9) -L 0
       asm20         the same up to 20 %: -k 19 -w 10 -A 1 -B 4 -L 0
 
+    minimap2's presets are taken as well: short is sr; map-hifi, map-ccs, map-iclr, lr:hq and lr:hqae are hifi; map-ont,
+    map-pb and lr are ont.
+
     With chaining, reads may be clipped at both ends or split, -e does not apply, and --max-hits counts for each 500
     bases of a read. A saved index has its own -k and -w, which must be those of the preset.
 
@@ -201,7 +226,6 @@ def command(
     values["duplicates"] = take_marking(values, values.pop("mark_duplicates"))
     layout = dataclasses.replace(layout, hold=values["duplicates"] is not None)
     values["read_group"] = take_read_group(values)
-    command_line = shlex.join(["gpualign", *sys.argv[1:]])
     from gpualign.map.run import run_map
 
     given_secondary = context.get_parameter_source("secondary") != _DEFAULT
@@ -220,7 +244,7 @@ def command(
     values["orientation"] = _take_orientation(values)
     values["meth"] = _take_library(values)
     values["methylation_rules"] = _taken(MethylationRules, values)
-    values |= {"command_line": command_line, "check_names": not no_check_names}
+    values |= {"command_line": options.command_line, "check_names": not no_check_names}
     sheet, resume = values.pop("sheet"), values.pop("resume")
     files, records = _taken(MapFiles, values), _taken(RecordOptions, values)
     by_default = {name for name in PRESETS[preset] if context.get_parameter_source(name) == _DEFAULT}

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpualign.io import table
 from gpualign.map.alignments import Alignments
@@ -15,10 +16,10 @@ from gpualign.map.params import Scoring
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.reference import Reference
 from gpualign.sequences.strands import reverse_complement
-from gpualign.tables.column import TextColumn
+from gpualign.tables.column import NameColumn, TextColumn, nullable
 from gpualign.tables.drawing import Drawing, operations
 from gpualign.tables.row import Row
-from gpualign.tables.table import Look, Table
+from gpualign.tables.table import Column, Look, Table
 
 _UNMAPPED, _REVERSE, _SECOND_MATE, _SECONDARY, _SUPPLEMENTARY = 0x4, 0x10, 0x80, 0x100, 0x800
 #: those that SAM has; another bit is of bisulfite reads (alignments.py)
@@ -41,16 +42,20 @@ class Target:
     lengths: list[int]
     scoring: Scoring
 
+    @cached_property
+    def dictionary(self) -> TextColumn:
+        """The names of all contigs."""
+        return TextColumn.of(self.names)
+
 
 class Sums(NamedTuple):
-    """Sums over a CIGAR: aligned bases of reference and query, clips at either end, pairs, gaps and their bases."""
+    """Sums over a CIGAR: aligned bases of reference and query, clips at either end, pairs, and bases of gaps."""
 
     reference: int
     query: int
     first_clip: int
     last_clip: int
     pairs: int
-    openings: int
     gaps: int
 
 
@@ -68,7 +73,6 @@ def _count(cigar: str) -> Sums:
         first_clip=sum(clips[:first]),
         last_clip=sum(clips[first:]),
         pairs=pairs,
-        openings=sum(kind in "ID" for _, kind in every),
         gaps=gaps,
     )
 
@@ -93,12 +97,15 @@ class Hit(Row):
     Attributes:
         read: the read's index; the mates of a pair are 2i and 2i + 1.
         flag: SAM's.
-        contig: its index; -1: unmapped.
+        contig: its index.
         position: 0-based, of the first aligned base.
         mapq: mapping quality.
         score: affine, without clip penalties.
-        distance: edits of an end-to-end alignment; else -1.
-        cigar: with clips; "*" unmapped.
+        distance: edits of the aligned bases: NM in SAM, but of bisulfite reads without what the conversion may hide.
+        cigar: with clips.
+        read_name, contig_name: names in the files; reads without names are called by number, as in :meth:`segments`.
+
+    Of an unmapped read all but ``read``, ``flag`` and ``read_name`` are None.
     """
 
     __slots__ = ()
@@ -112,6 +119,8 @@ class Hit(Row):
         score: int
         distance: int
         cigar: str
+        read_name: str
+        contig_name: str
 
     @property
     def _target(self) -> Target:
@@ -125,12 +134,12 @@ class Hit(Row):
     @property
     def ctg(self) -> str:
         """The contig's name; "*" unmapped."""
-        return self._target.names[self.contig] if self.contig >= 0 else "*"
+        return self._target.names[self.contig] if self.is_mapped else "*"
 
     @property
     def ctg_len(self) -> int:
         """The contig's bases."""
-        return self._target.lengths[self.contig] if self.contig >= 0 else 0
+        return self._target.lengths[self.contig] if self.is_mapped else 0
 
     @property
     def strand(self) -> int:
@@ -160,46 +169,47 @@ class Hit(Row):
     @property
     def cigar_str(self) -> str:
         """mappy's ``cigar_str``: ``cigar`` without clips."""
-        return _CLIPS.sub("", self.cigar)
+        return _CLIPS.sub("", self.cigar) if self.is_mapped else "*"
 
     @property
     def r_st(self) -> int:
-        """``position``."""
-        return self.position
+        """``position``; 0 unmapped."""
+        return self.position if self.is_mapped else 0
 
     @property
     def r_en(self) -> int:
         """First base of the contig after the alignment."""
-        return self.position + _sums(self.cigar).reference
+        return self.r_st + self._sums.reference
 
     @property
     def q_st(self) -> int:
         """First aligned base on the read's own strand."""
-        sums = _sums(self.cigar)
+        sums = self._sums
         return sums.last_clip if self.flag & _REVERSE else sums.first_clip
 
     @property
     def q_en(self) -> int:
         """First base of the read, on its own strand, after the alignment."""
-        return self.q_st + _sums(self.cigar).query
+        return self.q_st + self._sums.query
 
     @property
     def blen(self) -> int:
         """Columns of the alignment."""
-        sums = _sums(self.cigar)
-        return sums.pairs + sums.gaps
+        return self._sums.pairs + self._sums.gaps
 
     @property
     def mlen(self) -> int:
-        """Matching bases, computed from the score; only A, C, G and T match."""
-        cost, sums = self._target.scoring, _sums(self.cigar)
-        gained = self.score + sums.openings * cost.gap_open + sums.gaps * cost.gap_extend + sums.pairs * cost.mismatch
-        return gained // (cost.match + cost.mismatch)
+        """Matching bases; only A, C, G and T match."""
+        return self.blen - self.NM
 
     @property
     def NM(self) -> int:
-        """Edits of the aligned bases."""
-        return self.blen - self.mlen
+        """``distance``; 0 unmapped."""
+        return self.distance if self.is_mapped else 0
+
+    @property
+    def _sums(self) -> Sums:
+        return _sums(self.cigar_str if self.cigar is None else self.cigar)
 
 
 @dataclass(frozen=True)
@@ -237,12 +247,47 @@ class Drawer:
         )
 
 
-def hit_table(alignments: Alignments, first: int, target: Target, drawer: Drawer | None) -> Table[Hit]:
-    """The records of a batch whose first read has the index ``first``."""
-    numbers = np.repeat(np.arange(first, first + len(alignments)), np.diff(alignments.record_offsets))
-    names = ("contig", "position", "mapq", "score", "distance")
-    text = table.format_rows([table.cigars(alignments.cigar, alignments.cigar_offsets)], len(numbers))
-    flags = alignments.flag & _SAM_FLAGS
-    columns = {"read": numbers, "flag": flags, **{name: getattr(alignments, name) for name in names}}
-    look = Look(row=Hit, shared=target, draw=drawer)
-    return Table({**columns, "cigar": TextColumn.of_lines(text)}, look)
+def hit_table(
+    alignments: Alignments, reads: SequenceBatch, first: int, target: Target, drawer: Drawer | None
+) -> Table[Hit]:
+    """The records of a batch of reads, of which the first has the index ``first``."""
+    read = np.repeat(np.arange(len(alignments)), np.diff(alignments.record_offsets))
+    text = table.format_rows([table.cigars(alignments.cigar, alignments.cigar_offsets)], len(read))
+    mapped = alignments.contig >= 0
+    numbers = {name: getattr(alignments, name) for name in ("contig", "position", "mapq", "score")}
+    numbers["distance"] = edits_of(alignments, target.scoring)
+    columns: dict[str, Column] = {
+        "read": read + first,
+        "flag": alignments.flag & _SAM_FLAGS,
+        **{name: nullable(values, mapped) for name, values in numbers.items()},
+        "cigar": TextColumn.of_lines(text),
+        "read_name": NameColumn.of(_names_of(reads, first), read),
+        "contig_name": NameColumn(target.dictionary, alignments.contig),
+    }
+    return Table(columns, Look(row=Hit, shared=target, draw=drawer))
+
+
+def _names_of(reads: SequenceBatch, first: int) -> TextColumn:
+    """The names of reads; unnamed templates are called by number."""
+    if reads.names.size or not len(reads):
+        return TextColumn.of_bytes(reads.names, reads.name_offsets)
+    mates = 1 if reads.mates is None else 2
+    return TextColumn.of([str(number // mates) for number in range(first, first + len(reads))])
+
+
+def edits_of(alignments: Alignments, scoring: Scoring) -> NDArray[np.int32]:
+    """int32 (records,): edits of the aligned bases, which follow from score and CIGAR."""
+    lengths, kinds = (alignments.cigar >> 4).astype(np.int64), alignments.cigar & 15
+    is_gap = (kinds == 1) | (kinds == 2)
+    cost = scoring.gap_open + lengths * scoring.gap_extend
+    if scoring.has_long_gaps:
+        cost = np.minimum(cost, scoring.long_gap_open + lengths * scoring.long_gap_extend)
+
+    def sums(values: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Of the operations of each record."""
+        until: NDArray[np.int64] = np.concatenate([[0], np.cumsum(values)])
+        return until[alignments.cigar_offsets[1:]] - until[alignments.cigar_offsets[:-1]]
+
+    pairs, gaps = sums(lengths * np.isin(kinds, (0, 7, 8))), sums(lengths * is_gap)
+    lost = pairs * scoring.match - sums(cost * is_gap) - alignments.score
+    return (lost // (scoring.match + scoring.mismatch) + gaps).astype(np.int32)

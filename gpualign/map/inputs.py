@@ -9,6 +9,7 @@ from functools import lru_cache
 from itertools import product
 from typing import Any
 
+from gpualign.checks import set_whole_numbers
 from gpualign.errors import UsageError, check_range, counted
 from gpualign.index.file import check_index_path, is_index
 from gpualign.index.minimizers import AltPart
@@ -135,6 +136,7 @@ class TagOptions:
     cs: str = "none"
 
     def __post_init__(self) -> None:
+        set_whole_numbers(self)
         check_range("the number of alignments in XA", self.xa, 0)
         if not 0 < self.xa_share <= 1:
             raise UsageError(f"the share of the best score for XA must be above 0 and at most 1, not {self.xa_share}")

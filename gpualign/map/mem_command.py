@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from dataclasses import dataclass, field
 from typing import Any
 
 import click
 
+from gpualign.checks import penalty
 from gpualign.map.inputs import MapFiles, RecordOptions, Sample, TagOptions
 from gpualign.map.params import ALL_LOCI, MapParams, Scoring
-from gpualign.options import debug_option, default_of, option_of, together
+from gpualign.options import command_line, debug_option, default_of, option_of, together
 from gpualign.params import RunOptions
 from gpualign.report import print_line
 
@@ -60,7 +59,7 @@ class BwaOptions:
         if text is None:
             return None
         try:
-            numbers = [int(part) for part in text.split(",")]
+            numbers: list[int] = [penalty(int(part)) for part in text.split(",")]
         except ValueError:
             numbers = []
         if not 1 <= len(numbers) <= 2:
@@ -166,7 +165,6 @@ def command(**values: Any) -> None:
       gpualign mem -t 8 -R '@RG\\tID:x\\tSM:y' ref.fa r_1.fq.gz r_2.fq.gz > out.sam
       gpualign mem -5SP -t 8 ref.fa hic_1.fq.gz hic_2.fq.gz | samtools view -b -o hic.bam
     """
-    command_line = shlex.join(["gpualign", *sys.argv[1:]])
     from gpualign.map.bwa_reference import alt_file, find_reference
     from gpualign.map.run import run_map
     from gpualign.records.alignment_output import AlignmentLayout
@@ -175,7 +173,7 @@ def command(**values: Any) -> None:
     if values["interleaved"] and values["mates"] is not None:
         bwa.ignored["p"] = "there is a second file, so the first one is not interleaved"
         values["interleaved"] = False
-    params, records = _params(bwa), _records(bwa, command_line)
+    params, records = _params(bwa), _records(bwa)
     quiet = values["verbosity"] < 2
     for letter, reason in {**bwa.ignored, **_ignored(values)}.items():
         if not quiet:
@@ -188,6 +186,7 @@ def command(**values: Any) -> None:
         batch_size=min(values["batch"] or default_of(RunOptions, "batch_size"), _LARGEST_BATCH),
         quiet=quiet,
         json=values["json"],
+        command_line=command_line(),
     )
     reference = find_reference(values["reference"])
     files = MapFiles(
@@ -259,7 +258,7 @@ def _numbers_of(text: str) -> tuple[int, int]:
     return int(numbers[0]), int(numbers[-1])
 
 
-def _records(bwa: BwaOptions, command_line: str) -> RecordOptions:
+def _records(bwa: BwaOptions) -> RecordOptions:
     values = bwa.values
     minimum = values["min_score"]
     return RecordOptions(
@@ -271,7 +270,7 @@ def _records(bwa: BwaOptions, command_line: str) -> RecordOptions:
         tags=_tags(bwa),
         header_lines=_header_lines(values["header"]),
         read_group=values["read_group"],
-        command_line=command_line,
+        command_line=command_line(),
     )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
+from gpualign.checks import set_penalties, set_whole_numbers
 from gpualign.errors import UsageError, check_range, counted
 from gpualign.index.minimizers import IndexParams
 from gpualign.map.pairs import PairModel, parse_insert_size
@@ -125,6 +126,7 @@ class Seeding:
     full: bool = False
 
     def __post_init__(self) -> None:
+        set_whole_numbers(self)
         check_range("max hits", self.max_hits, 1)
         check_range("max candidates", self.max_candidates, 1)
         if self.k is not None or self.w is not None:
@@ -149,6 +151,8 @@ class Scoring:
     long_gap_extend: int = 0
 
     def __post_init__(self) -> None:
+        set_whole_numbers(self)
+        set_penalties(self, *_MAX_PENALTIES)
         if self.match < 1:
             raise UsageError(f"match score must be at least 1, not {self.match}")
         for name, maximum in _MAX_PENALTIES.items():
@@ -180,6 +184,8 @@ class Pairing:
     together: bool = True
 
     def __post_init__(self) -> None:
+        set_whole_numbers(self)
+        set_penalties(self, "unpaired_penalty")
         _ = self.given or self.default
 
     @property
@@ -208,6 +214,7 @@ class Reporting:
     strata: int | None = None
 
     def __post_init__(self) -> None:
+        set_whole_numbers(self)
         check_range("the number of secondary alignments (-N)", self.secondary, 0)
         check_range("strata", self.strata or 0, 0)
 
@@ -243,6 +250,7 @@ class MapParams:
     @classmethod
     def of_preset(cls, preset: str = "sr", **explicit: Any) -> MapParams:
         """The parameters of a preset (PRESETS), overridden by those given by name: ``max_hits=20``."""
+        preset = PRESET_ALIASES.get(preset, preset)
         if preset not in PRESETS:
             raise UsageError(f"unknown preset {preset} (known: {', '.join(PRESETS)})")
         values = {**PRESETS[preset], **explicit}
@@ -312,6 +320,20 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
     "asm5": _chained(19, 19, 1, 19, (39, 3, 81, 1), CONTIGS, CONTIG_HITS),
     "asm10": _chained(19, 19, 1, 9, (16, 2, 41, 1), CONTIGS, CONTIG_HITS),
     "asm20": _chained(19, 10, 1, 4, (6, 2, 26, 1), CONTIGS, CONTIG_HITS),
+}
+
+#: minimap2's names of presets
+PRESET_ALIASES: Mapping[str, str] = {
+    "short": "sr",
+    "map-hifi": "hifi",
+    "map-ccs": "hifi",
+    "lr:hq": "hifi",
+    "lr:hqae": "hifi",
+    "map-iclr": "hifi",
+    "map-ont": "ont",
+    "lr": "ont",
+    "map-pb": "ont",
+    "map10k": "ont",
 }
 
 

@@ -39,7 +39,7 @@ def run_map(sample: Sample, command: str = "map") -> None:
     """
     files, params, options = sample.files, sample.params, sample.options
     outputs = (*files.written, *sample.layout.indexes(options.output))
-    run = RunContext(command, options, (files.reference, *files.files), outputs, ALIGNMENTS)
+    run = RunContext(command, options, files.files, outputs, ALIGNMENTS, reference=files.reference)
     warn_of_meth(params, sample.records, run.warn)
     report = run.report
     bases, longest = symbols_in_files(*files.files), longest_read(files.reads[0])

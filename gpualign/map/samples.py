@@ -122,7 +122,8 @@ def run_samples(
         raise UsageError("--sensitivity full chooses an index for the reads: map samples one by one")
     files = sheet.files
     options = replace(options, output=None)
-    run = RunContext("map", options, (files.reference, sheet.path), (files.save_index, files.report_page))
+    run = RunContext("map", options, (sheet.path,), (files.save_index, files.report_page), reference=files.reference)
+    run.outputs[0] = sheet.folder or "."
     warn_of_meth(params, records, run.warn)
     rows, unused = read_sheet(sheet.path)
     if unused:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from gpualign.checks import field_names, takes_keywords
 from gpualign.errors import UsageError
 from gpualign.io.record_sorter import RECORD_ORDERS, RecordOrder
 from gpualign.markdup.params import Marking, RecordFiles
@@ -16,6 +17,7 @@ from gpualign.records.duplicates import DuplicateMarking
 Path = str | os.PathLike[str]
 
 
+@takes_keywords(*field_names(AlignmentLayout, "hold"))
 def sort(
     records: Path,
     output: Path,
@@ -55,6 +57,7 @@ def sort(
     return run_sort(files, _options(output, device, threads), AlignmentLayout(order=order, **layout))
 
 
+@takes_keywords(*field_names(DuplicateMarking))
 def mark_duplicates(
     records: Path,
     output: Path,

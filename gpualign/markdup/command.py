@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from typing import Any
 
 import click
@@ -11,7 +9,7 @@ import click
 from gpualign.io.record_sorter import RECORD_ORDERS, RecordOrder
 from gpualign.markdup.options import input_options, samtools_options, take_layout, take_samtools_options
 from gpualign.markdup.params import Marking, RecordFiles
-from gpualign.options import local_run_options, take_run_options
+from gpualign.options import command_line, local_run_options, take_run_options
 from gpualign.records.options import (
     layout_options,
     marking_options,
@@ -74,4 +72,4 @@ def command(
 
     reuse_memory(one_heap=True)  # chunks of the same size again and again
     what = Marking(marking, mate_tags, read_group)
-    run_markdup(files, what, options, wanted, layout, shlex.join(["gpualign", *sys.argv[1:]]))
+    run_markdup(files, what, options, wanted, layout, command_line())

@@ -42,7 +42,9 @@ def run_sort(
         UsageError, InputError, DeviceError, GpualignError: as the classes say.
     """
     layout = layout.of(options.output)
-    run = RunContext("sort", options, (files.records, files.reference), layout.indexes(options.output), ALIGNMENTS)
+    run = RunContext(
+        "sort", options, (files.records,), layout.indexes(options.output), ALIGNMENTS, reference=files.reference
+    )
     with _damage_of(files.records), records_of(files, options) as source, opened(run, source) as codec:
         header = record_header(source.header, source.contigs, layout.order, command_line)
         if layout.compression_level is None and layout.format == "bam" and codec is CPU_CODEC:
@@ -84,7 +86,7 @@ def run_markdup(
         if files.coverage is not None and not layout.sort:
             raise UsageError("coverage needs records in the order of coordinates (add --sort)")
         written = (*files.written, *layout.indexes(options.output))
-        run = RunContext("markdup", options, (files.records, files.reference), written, ALIGNMENTS)
+        run = RunContext("markdup", options, (files.records,), written, ALIGNMENTS, reference=files.reference)
         lines = source.header
         if marking.read_group is not None:
             lines = [*(line for line in lines if not line.startswith("@RG")), marking.read_group]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from typing import Any
 
 import click
@@ -11,7 +9,7 @@ import click
 from gpualign.io.record_sorter import RecordOrder
 from gpualign.markdup.options import input_options, samtools_options, take_layout, take_samtools_options
 from gpualign.markdup.params import NAME_ORDERS, RecordFiles
-from gpualign.options import local_run_options, take_run_options
+from gpualign.options import command_line, local_run_options, take_run_options
 from gpualign.records.options import layout_options
 
 
@@ -58,4 +56,4 @@ def command(records: str, by_name: bool, name_order: RecordOrder | None, templat
     from gpualign.markdup.run import run_sort
 
     reuse_memory(one_heap=True)  # chunks of the same size again and again
-    run_sort(files, options, layout(order), shlex.join(["gpualign", *sys.argv[1:]]))
+    run_sort(files, options, layout(order), command_line())

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gpualign.checks import takes_keywords
 from gpualign.engine.select import open_backend
-from gpualign.io.in_memory import Sequences, as_batch, batches_of, packed, symbols_in
+from gpualign.io.in_memory import Sequences, as_batch, batches_of, is_path, packed, path_of, symbols_in
 from gpualign.mems.cpu import Search
 from gpualign.mems.index import MemsIndex, index_for, index_of
 from gpualign.mems.loop import Counts, Job, Run
@@ -18,13 +18,14 @@ from gpualign.mems.params import MemsParams
 from gpualign.mems.tuning import work_of
 from gpualign.params import RunOptions
 from gpualign.report import OnProgress, Progress
-from gpualign.tables.column import SignColumn
+from gpualign.tables.column import NameColumn, SignColumn, TextColumn
 from gpualign.tables.row import Row
 from gpualign.tables.table import Table
 
 _BATCH = 1 << 22  # bases
 
 
+@takes_keywords()
 def find_mems(
     reference: Sequences,
     queries: Sequences,
@@ -41,7 +42,7 @@ def find_mems(
 
     >>> rows = find_mems(["TTGATTACATT"], ["CCGATTACACC", "TGTAATC"], 5, strands="both")
     >>> rows.tolist()
-    [(0, '+', 2, 0, 2, 7), (1, '-', 0, 0, 2, 7)]
+    [(0, '+', 2, 0, 2, 7, '0', '0'), (1, '-', 0, 0, 2, 7, '1', '0')]
 
     Args:
         reference: nucleotide sequences, or a file of them or of a saved index.
@@ -56,7 +57,7 @@ def find_mems(
     Returns:
         A :class:`gpualign.Table`, in the order of query, strand, start on that strand, reference: ``query`` (its
         number), ``strand``, ``query_start`` (0-based, on the query's forward strand), ``ref`` (number),
-        ``ref_start`` and ``length``. Anything but A, C, G and T matches nothing.
+        ``ref_start``, ``length``, ``query_name`` and ``ref_name``. Anything but A, C, G and T matches nothing.
 
     Raises:
         UsageError: a parameter out of range, an index for longer matches.
@@ -75,18 +76,19 @@ def find_mems(
     counts = Counts(search, Progress(options, "bases", call=progress))
     work = work_of(symbols_in(queries), min_length)
     with open_backend(options, "mems", work) as backend:
-        run = Run(search, backend, options, counts, partial(_rows, search))
+        contigs = TextColumn.of(search.index.reference.shown_names)
+        run = Run(search, backend, options, counts, partial(_rows, search, contigs))
         parts = [rows for rows, _ in run.finished(batches_of(queries, _BATCH))]
     return Table.concat([_NO_MATCHES, *parts])
 
 
 def _index(reference: Sequences, params: MemsParams, options: RunOptions) -> MemsIndex:
-    if isinstance(reference, str | os.PathLike):
-        return index_of(os.fspath(reference), params, options.threads)
+    if is_path(reference):
+        return index_of(path_of(reference), params, options.threads)
     return index_for(packed(as_batch(reference)), params, options.threads)
 
 
-def _rows(search: Search, job: Job) -> Table[Row]:
+def _rows(search: Search, contigs: TextColumn, job: Job) -> Table[Row]:
     """Matches by record, strand and positions in these."""
     record, reverse, left = search.located(job.piece.source, job.columns)
     references = job.columns.references.astype(np.int64)
@@ -99,15 +101,28 @@ def _rows(search: Search, job: Job) -> Table[Row]:
         ref=contig.astype(np.int32),
         ref_start=references - offsets[contig],
         length=job.columns.lengths.astype(np.int64),
+        names=(
+            NameColumn.of(TextColumn.of_bytes(job.piece.source.names, job.piece.source.name_offsets), record),
+            NameColumn(contigs, contig.astype(np.int32)),
+        ),
     )
 
 
-def _table(minus: NDArray[np.bool_], query: NDArray[np.int64], **columns: NDArray[Any]) -> Table[Row]:
-    """Numbers of the sequences, half-open positions on their forward strands, the query's strand, bases."""
-    return Table({"query": query, "strand": SignColumn.of_strands(minus), **columns})
+def _table(
+    minus: NDArray[np.bool_], query: NDArray[np.int64], names: tuple[NameColumn, NameColumn], **columns: NDArray[Any]
+) -> Table[Row]:
+    """Numbers of the sequences, half-open positions on their forward strands, the query's strand, bases, names."""
+    named = {"query_name": names[0], "ref_name": names[1]}
+    return Table({"query": query, "strand": SignColumn.of_strands(minus), **columns, **named})
 
 
 _NONE = np.empty(0, np.int64)
 _NO_MATCHES = _table(
-    query=_NONE, minus=np.empty(0, bool), query_start=_NONE, ref=np.empty(0, np.int32), ref_start=_NONE, length=_NONE
+    query=_NONE,
+    minus=np.empty(0, bool),
+    query_start=_NONE,
+    ref=np.empty(0, np.int32),
+    ref_start=_NONE,
+    length=_NONE,
+    names=(NameColumn(TextColumn.of([]), np.empty(0, np.int32)),) * 2,
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gpualign.checks import set_whole_numbers
 from gpualign.errors import UsageError, check_range
 from gpualign.index.file import check_index_path
 from gpualign.index.minimizers import LONGEST_KMER, IndexParams
@@ -55,6 +56,7 @@ class MemsParams:
     dotplot: str | None = None
 
     def __post_init__(self) -> None:
+        set_whole_numbers(self)
         check_index_path(self.save_index)
         check_range("the minimum length of a match (-l)", self.min_length, 1)
         if self.kind not in KINDS:

@@ -57,7 +57,9 @@ def run_mems(reference: str, queries: tuple[str, ...], params: MemsParams, optio
         check_plot(params.dotplot)
         if options.dask is not None:
             raise UsageError("--dotplot cannot be used with --dask")
-    run = RunContext("mems", options, (reference, params.index, *queries), (params.save_index, params.dotplot))
+    run = RunContext(
+        "mems", options, (params.index, *queries), (params.save_index, params.dotplot), reference=reference
+    )
     report = run.report
     strands = 2.0 if params.strands == "both" else 1.0
     work = work_of(product((symbols_in_files(*queries), strands)), params.min_length)

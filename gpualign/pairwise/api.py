@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from gpualign.checks import field_names, takes_keywords
 from gpualign.engine.select import open_backend
 from gpualign.errors import proteins_want
 from gpualign.io import table
-from gpualign.io.in_memory import Sequences, as_batch, checked_indices
+from gpualign.io.in_memory import Sequences, as_batch, checked_indices, rows_of
 from gpualign.pairwise.alignments import Alignments, Measures
-from gpualign.pairwise.bounded_gaps.api import iter_max_gaps
+from gpualign.pairwise.bounded_gaps.api import iter_max_gaps, named
 from gpualign.pairwise.bounded_gaps.params import GapsParams
 from gpualign.pairwise.pair_inputs import PairInputs, PairSelection, inputs_of
 from gpualign.pairwise.params import PairwiseParams, take_params
@@ -26,14 +28,16 @@ from gpualign.sequences.encoded import EncodedSequences, encode
 from gpualign.sequences.matrices import Scoring
 from gpualign.sequences.pairs import PairBlock
 from gpualign.sequences.strands import reverse_complement
-from gpualign.tables.column import SignColumn, TextColumn
+from gpualign.tables.column import NameColumn, SignColumn, TextColumn
 from gpualign.tables.drawing import Drawing
 from gpualign.tables.row import Row
 from gpualign.tables.table import Column, Look, Table
 
 _COUNTS = ("alnlen", "matches", "mismatches", "gapopens", "gaps", "qstart", "qend", "tstart", "tend")
+_PARAMETERS = {*field_names(PairwiseParams), *field_names(GapsParams)}
 
 
+@takes_keywords(*_PARAMETERS)
 def pairwise(
     queries: Sequences,
     targets: Sequences | None = None,
@@ -70,12 +74,13 @@ def pairwise(
         A :class:`gpualign.Table`, in input order, pairs below ``identity`` left out: ``query``, ``target`` (numbers),
         ``score`` (float64, in the matrix's units), ``strand``, ``identity`` (0 to 1), ``alnlen``, ``matches``,
         ``mismatches``, ``gapopens``, ``gaps`` (symbols), ``qstart``, ``qend``, ``tstart``, ``tend`` (half-open,
-        forward strand) and ``cigar`` (text, M I D, I consumes the query); with ``score_only`` the first four. The
+        forward strand), ``cigar`` (text, M I D, I consumes the query), ``query_name`` and ``target_name``; with
+        ``score_only`` the first four and the names. The
         algorithm is Gotoh's (1982); docs/commands/pairwise.md says which of several optimal alignments is returned.
 
         With ``max_gaps`` (GapsMis): ``query``, ``target``, ``score``, ``gapopens``, ``tend``, ``tstart``, ``gaps`` and
-        ``cigar``; with ``score_only`` the first five. If no alignment has so few gaps, the score is NaN, numbers are
-        -1 and the CIGAR is "*".
+        ``cigar``, and the names; with ``score_only`` the first five and the names. If no alignment has so few gaps, all
+        but ``query``, ``target`` and the names are null.
 
     Raises:
         UsageError: a parameter that breaks a rule, or a pair that names no sequence.
@@ -86,6 +91,7 @@ def pairwise(
     return Table.concat(list(iter_pairwise(queries, targets, pairs=pairs, include_self=include_self, **given)))
 
 
+@takes_keywords(*_PARAMETERS)
 def iter_pairwise(
     queries: Sequences,
     targets: Sequences | None = None,
@@ -135,14 +141,14 @@ def _inputs(
     second = first if targets is None else encoded(targets)
     listed = None
     if pairs is not None:
-        numbers = np.asarray(pairs, np.int64).reshape(-1, 2)
+        numbers = rows_of("pairs", pairs, 2)
         listed = PairBlock(
             checked_indices(numbers[:, 0], len(first), "query"), checked_indices(numbers[:, 1], len(second), "target")
         )
     return inputs_of(first, second, listed, include_self)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Layout:
     """From alignments to rows, and from a row to its alignment."""
 
@@ -151,6 +157,11 @@ class _Layout:
     queries: EncodedSequences
     targets: EncodedSequences
 
+    @cached_property
+    def names(self) -> tuple[TextColumn, TextColumn]:
+        """The names of queries and targets."""
+        return named(self.queries), named(self.targets)
+
     def table(self, alignments: Alignments) -> Table[Row]:
         columns: dict[str, Column] = {
             "query": alignments.query,
@@ -158,8 +169,12 @@ class _Layout:
             "score": alignments.score / self.scoring.scale,
             "strand": SignColumn.of_strands(alignments.minus),
         }
+        names: dict[str, Column] = {
+            "query_name": NameColumn(self.names[0], alignments.query.astype(np.int32)),
+            "target_name": NameColumn(self.names[1], alignments.target.astype(np.int32)),
+        }
         if self.params.score_only:
-            return Table(columns)
+            return Table(columns | names)
         measures = Measures(alignments, self.params.mode)
         start, end = measures.query_span()
         columns["identity"] = measures.identity(self.params.identity_definition)
@@ -171,7 +186,7 @@ class _Layout:
         assert alignments.cigar_offsets is not None
         cigars = table.format_rows([table.cigars(alignments.cigar, alignments.cigar_offsets)], len(alignments))
         columns["cigar"] = TextColumn.of_lines(cigars)
-        return Table(columns, Look(draw=self.draw))
+        return Table(columns | names, Look(draw=self.draw))
 
     def draw(self, row: Row) -> Drawing:
         minus = row.strand == "-"

@@ -52,7 +52,7 @@ def _default(name: str) -> Any:
     "--gapopen",
     type=PENALTY,
     metavar="INT",
-    help=f"Penalty for the first symbol of a gap, positive. As in vsearch, 20I/2E is 20 inside, 2 at the ends.  "
+    help=f"Penalty for the first symbol of a gap. As in vsearch, 20I/2E is 20 inside, 2 at the ends.  "
     f"[default: {_default('gap_open')}]",
 )
 @click.option(
@@ -102,8 +102,8 @@ def command(**values: Any) -> None:
     """Align all against all: every pair of A.fa, or every sequence of A.fa with every one of B.fa.
 
     A gap of length L costs GAPOPEN + (L - 1) * GAPEXT, as in EMBOSS needle, vsearch and parasail (`map` follows bwa:
-    open + L * extend). Scores are signed, gap penalties are positive numbers. U counts as T, case is ignored, and an
-    ambiguity code never matches.
+    open + L * extend). Penalties may have a minus or not: --mismatch 4 is --mismatch -4. U counts as T, case
+    is ignored, and an ambiguity code never matches.
 
     Gaps at the ends of sequences may cost less than those inside: --gapopen 20I/2E. Instead of 2E, 2L and 2R name the
     left and the right end, 2QE and 2TE the query and the target. Other ends cost as much as inner gaps.

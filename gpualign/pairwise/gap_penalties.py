@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from gpualign.checks import penalty
+
 #: vsearch's symbols for the ends query start, query end, target start, target end; the gap is in the other sequence
 _ENDS = (("T", "L"), ("T", "R"), ("Q", "L"), ("Q", "R"))
 _PART = re.compile(r"(-?\d+)([EILRQT]*)")
@@ -42,7 +44,7 @@ def parse_penalty(text: str) -> GapPenalty:
         found = _PART.fullmatch(part)
         if found is None:
             raise ValueError(f"{text!r} is not a gap penalty (expected a number like 10, or vsearch's 20I/2E)")
-        penalty, positions = int(found[1]), set(found[2])
+        cost, positions = penalty(int(found[1])), set(found[2])
         if "E" in positions and positions & {"L", "R"}:
             raise ValueError(f"{part!r}: E is both ends, so it cannot be used with L or R")
         sides = {"L", "R"} if "E" in positions else positions & {"L", "R"}
@@ -52,8 +54,8 @@ def parse_penalty(text: str) -> GapPenalty:
         if "I" in positions:
             if len(sequences) == 1:
                 raise ValueError(f"{part!r}: gaps inside cost the same in both sequences (Q and T go with E, L or R)")
-            inside = penalty
+            inside = cost
         for at, (sequence, side) in enumerate(_ENDS):
             if sequence in sequences and side in sides:
-                ends[at] = penalty
+                ends[at] = cost
     return GapPenalty(inside, tuple(ends))

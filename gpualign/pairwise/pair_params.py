@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from gpualign.checks import penalty, set_penalties, set_whole_numbers, several
 from gpualign.errors import UsageError
 from gpualign.pairwise.matrices import load_matrix
 from gpualign.sequences.matrices import Scoring, match_mismatch
@@ -26,9 +27,10 @@ class PairParams:
     Attributes:
         mode: "global", "semi-global" (end gaps free, see ``free_ends``) or "local".
         free_ends: which of ``ENDS`` cost nothing in semi-global mode; None: the command's own default.
-        match, mismatch: scores of equal and of different nucleotides.
+        match: score of equal nucleotides.
+        mismatch: score of different nucleotides; 4 and -4 are the same.
         matrix: name or path of a substitution matrix instead.
-        gap_open, gap_extend: positive penalties.
+        gap_open, gap_extend: penalties; 10 and -10 are the same.
         score_only: no traceback; the output has scores alone.
     """
 
@@ -42,16 +44,19 @@ class PairParams:
     score_only: bool = False
 
     def __post_init__(self) -> None:
-        if self.gap_open < 0 or self.gap_extend < 0:
-            raise UsageError("gap penalties are given as positive numbers (10 means a score of -10)")
-        if self.matrix is None and self.match < self.mismatch:
-            raise UsageError(f"match ({self.match}) must be at least mismatch ({self.mismatch})")
-        if max(abs(self.match), abs(self.mismatch), self.gap_open) > 10_000:
+        set_whole_numbers(self)
+        set_penalties(self, "gap_open", "gap_extend")
+        object.__setattr__(self, "mismatch", -penalty(self.mismatch))
+        if self.match < 0:
+            raise UsageError(f"the score of a match must not be negative, not {self.match}")
+        if max(self.match, -self.mismatch, self.gap_open) > 10_000:
             raise UsageError("scores and penalties must be within ±10,000")
         if self.mode not in MODES:
             raise UsageError(f"mode must be one of {', '.join(MODES)}, not {self.mode!r}")
         if self.free_ends is not None and self.mode != "semi-global":
             raise UsageError("free ends belong to --mode semi-global")
+        if self.free_ends is not None:
+            object.__setattr__(self, "free_ends", frozenset(several("free_ends", self.free_ends)))
         for end in self.free_ends or ():
             if end not in ENDS:
                 raise UsageError(f"{end!r} is not an end (expected {', '.join(ENDS)})")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
+from gpualign.checks import set_penalties
 from gpualign.errors import UsageError, check_range
 from gpualign.pairwise.bounded_gaps.params import GapsParams
 from gpualign.pairwise.pair_inputs import PairFiles
@@ -91,6 +92,7 @@ class PairwiseParams(PairParams):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        set_penalties(self, "end_gap_open", "end_gap_extend")
         if self.gap_open < self.gap_extend:
             raise UsageError(f"gapopen ({self.gap_open}) must be at least gapext ({self.gap_extend})")
         if self.identity is not None and not 0 <= self.identity <= 1:
@@ -112,8 +114,6 @@ class PairwiseParams(PairParams):
             if isinstance(penalty, tuple) and len(penalty) != len(ENDS):
                 raise UsageError(f"gaps at the ends have one penalty or {len(ENDS)}, not {len(penalty)}")
         for end, (open_, extend) in zip(ENDS, self.end_gaps(), strict=True):
-            if min(open_, extend) < 0:
-                raise UsageError("gap penalties are given as positive numbers (10 means a score of -10)")
             if open_ > self.gap_open or extend > self.gap_extend:
                 raise UsageError(f"a gap at {end} must not cost more than inside (gapopen, gapext)")
             if open_ < extend:

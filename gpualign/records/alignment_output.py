@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
+from gpualign.checks import set_whole_numbers
 from gpualign.errors import GpualignError, UsageError
 from gpualign.io import tuning
 from gpualign.io.bam_index import BamIndex
@@ -104,6 +105,7 @@ class AlignmentLayout:
     tmp_dir: str | None = None
 
     def __post_init__(self) -> None:
+        set_whole_numbers(self)
         if self.format is not None and self.format not in FORMATS:
             raise UsageError(f"output format must be one of {', '.join(FORMATS)}, not {self.format!r}")
         if self.write_index and not self.sort:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
+from gpualign.checks import set_whole_numbers, several
 from gpualign.errors import UsageError, check_range
 from gpualign.io.header_text import bytes_of, header_fields, in_utf8
 from gpualign.io.record_sorter import Marks, TemplateNumbers
@@ -73,8 +74,10 @@ class DuplicateMarking:
     keep_first: bool = False
 
     def __post_init__(self) -> None:
+        set_whole_numbers(self)
         if not 0 <= self.optical_distance < _MAX_DISTANCE:
             raise UsageError(f"optical distance must be from 0 to {_MAX_DISTANCE - 1:,}, not {self.optical_distance}")
+        object.__setattr__(self, "barcode_tags", several("barcode_tags", self.barcode_tags))
         for tag in self.barcode_tags:
             if not _TAG.fullmatch(tag):
                 raise UsageError(f"a tag is a letter and a letter or digit, such as RX, not {tag!r}")

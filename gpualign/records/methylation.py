@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpualign import _native
+from gpualign.checks import set_whole_numbers
 from gpualign.errors import check_range
 from gpualign.io.output_file import OutputFile, open_output
 from gpualign.sequences.reference import Reference
@@ -36,6 +37,7 @@ class MethylationRules:
     max_unconverted: int | None = None
 
     def __post_init__(self) -> None:
+        set_whole_numbers(self)
         check_range("minimum mapping quality", self.min_mapq, 0, 255)
         check_range("minimum base quality", self.min_quality, 0, 93)
         check_range("the number of unconverted cytosines", self.max_unconverted or 0, 0)

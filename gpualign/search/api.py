@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
-from typing import cast
 
 import numpy as np
 
+from gpualign.checks import field_names, takes_keywords
 from gpualign.engine.select import Work, open_backend
 from gpualign.errors import proteins_want
-from gpualign.io.in_memory import Sequences, is_path, is_text, parts_of, symbols_in
+from gpualign.io.in_memory import Sequences, checked_reads, is_path, is_text, parts_of, path_of, symbols_in
 from gpualign.params import RunOptions
 from gpualign.report import OnProgress, Progress
 from gpualign.search.cpu import Patterns, SearchHits
@@ -21,7 +20,7 @@ from gpualign.search.run import whole_or_part
 from gpualign.search.targets import Item, parts_in_memory, read_items
 from gpualign.search.tuning import KERNELS
 from gpualign.sequences.batch import SequenceBatch
-from gpualign.tables.column import SignColumn, TextColumn
+from gpualign.tables.column import NameColumn, SignColumn, TextColumn
 from gpualign.tables.row import Row
 from gpualign.tables.table import Column, Table
 
@@ -29,6 +28,7 @@ from gpualign.tables.table import Column, Table
 _BATCH = 1 << 23
 
 
+@takes_keywords()
 def search(
     patterns: Sequences,
     targets: Sequences,
@@ -86,7 +86,8 @@ def search(
     Returns:
         A :class:`gpualign.Table` in the order of targets and starts: ``pattern`` and ``target`` (their numbers),
         ``strand``, ``start`` and ``end`` (half-open on the forward strand), ``distance``; with ``ends="free"``
-        ``pattern_start`` and ``pattern_end``; with ``path`` ``cigar`` and ``matched``.
+        ``pattern_start`` and ``pattern_end``; with ``path`` ``cigar`` and ``matched``; ``pattern_name`` and
+        ``target_name``.
 
     Raises:
         UsageError: a parameter out of range.
@@ -115,6 +116,7 @@ def search(
     return Table.concat(parts)
 
 
+@takes_keywords(*field_names(SearchParams))
 def iter_search(
     patterns: Sequences,
     targets: Sequences,
@@ -144,27 +146,29 @@ def _tables(
 ) -> Iterator[Table[Row]]:
     options = RunOptions.of_api(device, threads)
     size = symbols_in(targets)
-    path = os.fspath(patterns) if is_path(patterns) else None
+    path = path_of(patterns) if is_path(patterns) else None
     with proteins_want('alphabet="protein"'):
         made = make_patterns(_named(patterns, params), params, size, path)
         first = 0
-        yield _table(params, SearchHits.none(), 0)
+        names = TextColumn.of(made.names)
+        yield _table(params, names, TextColumn.of([]), SearchHits.none(), 0)
         with open_backend(options, "search", Work.of(KERNELS, size)) as backend:
             done = Progress(options, "symbols", call=progress)
             items = _items(params, made, targets, options.threads)
             for found in whole_or_part(params, made, "table", run_batches(params, made, backend, items)):
                 if len(found.hits):
-                    yield _table(params, found.hits, first)
+                    of_targets = TextColumn.of_bytes(found.names, found.name_offsets)
+                    yield _table(params, names, of_targets, found.hits, first)
                 first += len(found) if found.part is None else int(found.part.last)
                 done.update(found.symbols)
 
 
 def _named(patterns: Sequences, params: SearchParams) -> list[Named]:
     if is_path(patterns):
-        return read_patterns(os.fspath(patterns), params.alphabet)
+        return read_patterns(path_of(patterns), params.alphabet)
     if isinstance(patterns, SequenceBatch):
         return [(patterns.name(i), patterns.sequence(i), None) for i in range(len(patterns))]
-    texts = list(cast("Iterable[str | bytes]", patterns))
+    texts = list(checked_reads(patterns))
     if not all(is_text(text) for text in texts):
         list(parts_of(texts, _BATCH, "any"))  # which says what is wrong
     return given_patterns(texts)
@@ -172,7 +176,7 @@ def _named(patterns: Sequences, params: SearchParams) -> list[Named]:
 
 def _items(params: SearchParams, patterns: Patterns, targets: Sequences, threads: int) -> Iterable[Item]:
     if is_path(targets):
-        files = SearchFiles(None, (os.fspath(targets),), given=("-",))
+        files = SearchFiles(None, (path_of(targets),), given=("-",))
         return read_items(params, files, _BATCH, patterns.context, threads)
     batches = parts_of(targets, _BATCH, "any")  # nucleotides are checked as they are packed
     if params.within is not None or params.best_per_target:
@@ -180,7 +184,7 @@ def _items(params: SearchParams, patterns: Patterns, targets: Sequences, threads
     return parts_in_memory(batches, max(_BATCH, 4 * patterns.context), patterns.context)
 
 
-def _table(params: SearchParams, hits: SearchHits, first: int) -> Table[Row]:
+def _table(params: SearchParams, patterns: TextColumn, targets: TextColumn, hits: SearchHits, first: int) -> Table[Row]:
     columns: dict[str, Column] = {
         "pattern": hits.pattern,
         "target": hits.target.astype(np.int64) + first,
@@ -194,6 +198,8 @@ def _table(params: SearchParams, hits: SearchHits, first: int) -> Table[Row]:
     if params.path:
         columns["cigar"] = _cigars(hits.operations, hits.operation_offsets)
         columns["matched"] = TextColumn(hits.matched, hits.matched_offsets)
+    columns["pattern_name"] = NameColumn(patterns, hits.pattern.astype(np.int32))
+    columns["target_name"] = NameColumn.of(targets, hits.target)
     return Table(columns)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from gpualign.checks import set_penalties, set_whole_numbers
 from gpualign.errors import UsageError, check_range
 
 Alphabet = Literal["dna", "protein", "bytes"]
@@ -61,6 +62,8 @@ class SearchParams:
     path: bool = False
 
     def __post_init__(self) -> None:
+        set_whole_numbers(self)
+        set_penalties(self, "overhang_cost")
         if self.max_errors is None and self.error_rate is None:
             raise UsageError("give the most errors: -k (a number) or -e (a share of a pattern's length)")
         if self.max_errors is not None:

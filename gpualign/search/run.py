@@ -46,7 +46,9 @@ def run_search(params: SearchParams, files: SearchFiles, options: RunOptions) ->
     """
     if files.split is not None and not params.best_per_target:
         raise UsageError("--split gives each target to one pattern: it needs --best-per-target")
-    run = RunContext("search", options, files.inputs, (files.counts, files.plot))
+    run = RunContext("search", options, files.inputs, (files.counts, files.plot), reference=files.reference)
+    if files.split is not None:
+        run.outputs.append(files.split)
     size = symbols_in_files(*files.targets)
     with proteins_want(_PROTEINS):
         named = (

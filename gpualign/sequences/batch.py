@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +46,25 @@ class SequenceBatch(Arrays, Tabular):
 
     def __len__(self) -> int:
         return len(self.base_offsets) - 1
+
+    @overload
+    def __getitem__(self, key: int | np.integer[Any]) -> Row: ...
+    @overload
+    def __getitem__(self, key: slice | list[int] | NDArray[Any]) -> SequenceBatch: ...
+    def __getitem__(self, key: Any) -> Any:
+        """A row of :attr:`table`, or a batch of some sequences."""
+        if isinstance(key, int | np.integer):
+            if not -len(self) <= key < len(self):
+                raise IndexError(f"there is no sequence {key} (there are {len(self)})")
+            start = int(key) % len(self)
+            return self.part(start, start + 1).table[0]
+        return self.take(np.arange(len(self))[np.asarray(key) if isinstance(key, list) else key])
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self.table)
+
+    def __repr__(self) -> str:
+        return repr(self.table)
 
     def columns(self) -> SequenceBatch:
         """Itself, as what is not parsed yet has its columns by this name."""

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-_NEWLINE = 10
+_NEWLINE, _STAR = 10, ord("*")
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,12 +53,15 @@ class TextColumn:
 
     @classmethod
     def of_lines(cls, lines: bytes) -> TextColumn:
-        """A text for each line."""
+        """A text for each line; null for ``*``."""
         text = np.frombuffer(lines, np.uint8)
         ends = np.flatnonzero(text == _NEWLINE)
         offsets = np.zeros(len(ends) + 1, np.int64)
         offsets[1:] = ends - np.arange(len(ends))
-        return cls(text[text != _NEWLINE], offsets, _lines=lines)
+        utf8 = text[text != _NEWLINE]
+        there = np.diff(offsets) != 1
+        there[~there] = utf8[offsets[:-1][~there]] != _STAR
+        return cls(utf8, offsets, None if there.all() else there, _lines=lines)
 
     @classmethod
     def join(cls, parts: Sequence[TextColumn]) -> TextColumn:
@@ -89,6 +92,8 @@ class TextColumn:
         values = np.empty(len(self), object)
         if self._lines is not None:  # Python splits lists fastest
             values[:] = self._lines.decode().split("\n")[:-1]
+            if self.valid is not None:
+                values[~self.valid] = None
             return values
         start = int(self.offsets[0])
         whole = self.utf8[start : self.offsets[-1]].tobytes()
@@ -139,3 +144,58 @@ class SignColumn(TextColumn):
     def array(self) -> NDArray[Any]:
         """U1 (n,)."""
         return self._own.astype(np.uint32).view("U1")
+
+
+@dataclass(frozen=True, eq=False)
+class NameColumn:
+    """``n`` names by their numbers in a dictionary, which columns share.
+
+    Attributes:
+        dictionary: the names, of which some may be equal.
+        codes: int32 (n,), a number in it; -1 where there is no name.
+    """
+
+    dictionary: TextColumn
+    codes: NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    @classmethod
+    def of(cls, dictionary: TextColumn, codes: NDArray[Any]) -> NameColumn:
+        """The names with these numbers; others are left out of a dictionary that is longer than the column."""
+        if len(codes) >= len(dictionary):
+            return cls(dictionary, codes.astype(np.int32))
+        used, numbers = np.unique(codes, return_inverse=True)
+        none = int(np.count_nonzero(used < 0))  # at most one, and the first
+        return cls(dictionary.take(used[none:].astype(np.int64)), (numbers.reshape(-1) - none).astype(np.int32))
+
+    @classmethod
+    def join(cls, parts: Sequence[NameColumn]) -> NameColumn:
+        """One after the other; at least one."""
+        parts = [part for part in parts if len(part)] or parts[:1]
+        if all(part.dictionary is parts[0].dictionary for part in parts):
+            return cls(parts[0].dictionary, np.concatenate([part.codes for part in parts]))
+        firsts = np.cumsum([0, *(len(part.dictionary) for part in parts)])
+        codes = [np.where(part.codes < 0, -1, part.codes + first) for part, first in zip(parts, firsts, strict=False)]
+        return cls(TextColumn.join([part.dictionary for part in parts]), np.concatenate(codes).astype(np.int32))
+
+    def take(self, chosen: NDArray[np.int64]) -> NameColumn:
+        """Those with these numbers, in that order."""
+        return NameColumn(self.dictionary, self.codes[chosen])
+
+    def part(self, start: int, stop: int) -> NameColumn:
+        """Neighbours; the names are shared."""
+        return NameColumn(self.dictionary, self.codes[start:stop])
+
+    @property
+    def array(self) -> NDArray[Any]:
+        """object (n,): str, None where there is none."""
+        few = NameColumn.of(self.dictionary, self.codes)  # only names that occur become Python objects
+        return np.append(few.dictionary.array, np.array([None], object))[few.codes]
+
+
+def nullable(values: NDArray[Any], there: NDArray[np.bool_]) -> np.ma.MaskedArray[Any, Any]:
+    """A column of numbers that are null where ``there`` (n,) does not hold; the memory is shared."""
+    column: np.ma.MaskedArray[Any, Any] = np.ma.MaskedArray(values, mask=~there)  # type: ignore[no-untyped-call]
+    return column

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 import numpy as np
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 from gpualign.errors import UsageError
 from gpualign.tables import convert, html
-from gpualign.tables.column import TextColumn
+from gpualign.tables.column import NameColumn, SignColumn, TextColumn
 from gpualign.tables.drawing import Drawing
 from gpualign.tables.row import Row, maker, row_type
 
@@ -22,7 +21,8 @@ if TYPE_CHECKING:
     import pyarrow
 
 R_co = TypeVar("R_co", bound=Row, covariant=True)
-Column = NDArray[Any] | TextColumn
+#: numbers, which are a masked array where some can be null, or texts
+Column = NDArray[Any] | TextColumn | NameColumn
 #: rows that become Python objects at a time
 _ROWS = 1 << 14
 
@@ -50,8 +50,8 @@ class Table(Generic[R_co]):
 
     >>> import gpualign
     >>> hits = gpualign.verify(["GATTACA", "TTTT"], ["CCGATTTACACC", "AAAA"], max_errors=1, cigar=True)
-    >>> hits["distance"]
-    array([ 1, -1], dtype=int32)
+    >>> hits["distance"].tolist(), float(hits["distance"].mean())
+    ([1, None], 1.0)
     >>> hits[0].cigar, hits[hits["distance"] >= 0][["query", "distance"]].tolist()
     ('4=1D3=', [(0, 1)])
     >>> print(hits.alignment(0))
@@ -61,7 +61,8 @@ class Table(Generic[R_co]):
 
     ``table["name"]`` is a column (a NumPy array, not copied), ``table[["a", "b"]]`` a table of some columns,
     ``table[5]`` a row, ``table[2:9]`` and ``table[mask]`` tables of some rows. Iteration gives rows, whose fields are
-    attributes. ``np.asarray(table)`` is a structured array. A table does not change.
+    attributes. What does not exist is null: None in rows, masked in columns of numbers, which are masked arrays where
+    that can be. ``np.asarray(table)`` is a structured array, in which such numbers are NaN. A table does not change.
 
     Attributes:
         names: of the columns.
@@ -90,7 +91,7 @@ class Table(Generic[R_co]):
     @property
     def dtype(self) -> np.dtype[Any]:
         """That of ``np.asarray(table)``."""
-        return np.dtype([(name, self[name].dtype) for name in self.names])
+        return np.dtype([(name, _plain_dtype(self._columns[name])) for name in self.names])
 
     @overload
     def __getitem__(self, key: str) -> NDArray[Any]: ...
@@ -101,7 +102,7 @@ class Table(Generic[R_co]):
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, str):
             column = self._column(key)
-            return column.array if isinstance(column, TextColumn) else column
+            return column.array if isinstance(column, TextColumn | NameColumn) else column
         if isinstance(key, int | np.integer):
             if not -len(self) <= key < len(self):
                 raise IndexError(f"there is no row {key} (there are {len(self)})")
@@ -113,7 +114,7 @@ class Table(Generic[R_co]):
         if isinstance(key, list | tuple) and key and all(isinstance(name, str) for name in key):
             look = Look(draw=None)
             return Table({name: self._column(name) for name in key}, look)
-        chosen = np.asarray(key)
+        chosen = np.asarray(np.ma.filled(key, False) if isinstance(key, np.ma.MaskedArray) else key)
         if chosen.dtype == bool:
             if chosen.shape != self.shape:
                 raise IndexError(f"a mask of shape {chosen.shape} for {len(self)} rows")
@@ -127,7 +128,7 @@ class Table(Generic[R_co]):
 
     def _part(self, start: int, stop: int) -> Table[R_co]:
         def cut(column: Column) -> Column:
-            return column.part(start, stop) if isinstance(column, TextColumn) else column[start:stop]
+            return column.part(start, stop) if isinstance(column, TextColumn | NameColumn) else column[start:stop]
 
         return self._each(cut)
 
@@ -155,7 +156,9 @@ class Table(Generic[R_co]):
             raise ValueError("columns are copied to become a structured array")
         rows = np.empty(len(self), self.dtype)
         for name in self.names:
-            rows[name] = self[name]
+            column: Any = self._columns[name]
+            masked = isinstance(column, np.ma.MaskedArray)
+            rows[name] = column.astype(float).filled(np.nan) if masked else self[name]
         return rows if dtype is None else rows.astype(dtype)
 
     def alignment(self, row: int) -> Drawing:
@@ -203,7 +206,7 @@ class Table(Generic[R_co]):
         return table.__arrow_c_stream__(requested_schema)
 
     def __repr__(self) -> str:
-        shown = [self.names, *(tuple(map(html.shown, row)) for row in islice(self._tuples(), html.ROWS))]
+        shown = [self.names, *(tuple(map(html.shown, row)) for row in self[: html.ROWS]._tuples())]
         widths = [min(40, max(map(len, column))) for column in zip(*shown, strict=True)]
         lines = [
             "  ".join(html.short(cell, 40).ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
@@ -217,4 +220,14 @@ class Table(Generic[R_co]):
 
 
 def _joined(parts: list[Any]) -> Column:
-    return type(parts[0]).join(parts) if isinstance(parts[0], TextColumn) else np.concatenate(parts)
+    if isinstance(parts[0], TextColumn | NameColumn):
+        return type(parts[0]).join(parts)
+    masked = isinstance(parts[0], np.ma.MaskedArray)
+    return np.ma.concatenate(parts) if masked else np.concatenate(parts)  # type: ignore[no-untyped-call]
+
+
+def _plain_dtype(column: Column) -> np.dtype[Any]:
+    """The type of a column in a structured array, where nulls among integers are NaN."""
+    if isinstance(column, TextColumn | NameColumn):
+        return np.dtype("U1" if isinstance(column, SignColumn) else object)
+    return np.dtype(float) if isinstance(column, np.ma.MaskedArray) else column.dtype

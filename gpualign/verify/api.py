@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from gpualign.checks import takes_keywords
 from gpualign.engine.select import Work, open_backend
 from gpualign.errors import UsageError, counted
-from gpualign.io.in_memory import Sequences, as_batch, checked_indices, packed
+from gpualign.io.in_memory import Sequences, as_batch, checked_indices, packed, rows_of
 from gpualign.params import RunOptions
 from gpualign.report import OnProgress, Progress
 from gpualign.sequences.strands import reverse_complement
-from gpualign.tables.column import SignColumn, TextColumn
+from gpualign.tables.column import NameColumn, TextColumn, nullable
 from gpualign.tables.drawing import Drawing
 from gpualign.tables.row import Row
 from gpualign.tables.table import Column, Look, Table
@@ -26,10 +27,13 @@ from gpualign.verify.params import Mode, Strand, VerifyParams
 from gpualign.verify.stage import STAGE
 from gpualign.verify.tuning import KERNELS
 
+#: of queries and of targets
+Names = tuple[TextColumn, TextColumn]
 #: candidates handed to the backend at once
 _BATCH = 1 << 17
 
 
+@takes_keywords()
 def verify(
     queries: Sequences,
     targets: Sequences,
@@ -66,15 +70,16 @@ def verify(
         error_rate: maximum errors as a share of the query's length, rounded down; None: no limit.
         mode: "infix" (the query anywhere in the region), "prefix" (from the region's start), "global" (all of it).
         strand: "plus", "minus", or "both": the better one, plus when they are equal.
-        cigar: return the alignment, too, as text with = X I D; None beyond the limit.
+        cigar: return the alignment, too, as text with = X I D.
         device: "auto", "cpu", "cuda", "cuda:0,1", "cuda,cpu".
         threads: host threads; 0: all cores.
         progress: called now and then with the number of candidates done, and their total number.
 
     Returns:
         A :class:`gpualign.Table` of the candidates in order: ``query`` and ``target`` (int32, their numbers),
-        ``distance`` (int32; -1 beyond the limit), ``start`` and ``end`` (int64, half-open on the target's forward
-        strand; -1 beyond the limit), ``strand`` ("+" or "-"), and ``cigar`` if asked for.
+        ``distance`` (int32), ``start`` and ``end`` (int64, half-open on the target's forward strand), ``strand`` ("+"
+        or "-"), ``cigar`` if asked for, ``query_name`` and ``target_name``. Beyond the limit all but numbers and names
+        are null.
 
     Raises:
         UsageError: a parameter out of range, a candidate that names no sequence.
@@ -93,13 +98,15 @@ def verify(
             yield batches[-1].pairs
 
     bar = Progress(options, "pairs", len(intervals), progress)
+    queried = TextColumn.of_bytes(texts.queries.names, texts.queries.name_offsets)
+    names = queried, TextColumn.of(texts.reference.shown_names)
     look = Look(draw=_Drawer(texts) if cigar else None)
     parts: list[Table[Row]] = []
     lengths = np.diff(texts.queries.base_offsets).astype(float)
     cells = float(np.sum(lengths[intervals.query] * (intervals.end - intervals.begin)))
     with open_backend(options, "verify", Work.of(KERNELS, cells)) as backend:
         for result in backend.run(pairs(), STAGE):
-            parts.append(Table(_columns(params, batches.pop(0), result), look))
+            parts.append(Table(_columns(params, names, batches.pop(0), result), look))
             bar.update(len(parts[-1]))
     return Table.concat(parts or [Table(_none(cigar))])
 
@@ -113,36 +120,41 @@ def _candidates(texts: Texts, rows: ArrayLike | None) -> Candidates:
         query = target = np.arange(count, dtype=np.int32)
         begin, end = np.zeros(count, np.int64), texts.reference.lengths
     else:
-        table = np.asarray(rows, np.int64).reshape(-1, 4)
+        table = rows_of("candidates", rows, 4)
         query = checked_indices(table[:, 0], len(texts.queries), "query")
         target = checked_indices(table[:, 1], len(texts.reference.names), "target")
         begin, end = np.ascontiguousarray(table[:, 2]), np.ascontiguousarray(table[:, 3])
     return Candidates(query, target, begin, end)
 
 
-def _columns(params: VerifyParams, batch: Batch, result: VerifyResult) -> dict[str, Column]:
+def _columns(params: VerifyParams, names: Names, batch: Batch, result: VerifyResult) -> dict[str, Column]:
     _, pair, _ = choose(params, batch, result)
     begin = batch.pairs.begin[pair].astype(np.int64) - batch.texts.reference.contig_offsets[batch.target]
     found = result.distance[pair] >= 0
+    signs = np.frombuffer(b"+-", np.uint8)[batch.pairs.strand[pair].astype(np.int64)]
     columns: dict[str, Column] = {
         "query": batch.query,
         "target": batch.target,
-        "distance": result.distance[pair],
-        "start": np.where(found, begin + result.start[pair], -1),
-        "end": np.where(found, begin + result.end[pair], -1),
-        "strand": SignColumn.of_strands(batch.pairs.strand[pair].astype(bool)),
+        "distance": nullable(result.distance[pair], found),
+        "start": nullable(begin + result.start[pair], found),
+        "end": nullable(begin + result.end[pair], found),
+        "strand": TextColumn(signs, np.arange(len(signs) + 1), found),
     }
     if params.cigar:
         columns["cigar"] = cigars_of(params, batch, result)
+    columns["query_name"] = NameColumn(names[0], batch.query.astype(np.int32))
+    columns["target_name"] = NameColumn(names[1], batch.target.astype(np.int32))
     return columns
 
 
 def _none(cigar: bool) -> dict[str, Column]:
     """The columns without rows."""
     numbers, intervals = np.empty(0, np.int32), np.empty(0, np.int64)
-    columns: dict[str, Column] = {"query": numbers, "target": numbers, "distance": numbers}
-    columns |= {"start": intervals, "end": intervals, "strand": SignColumn.of_strands(np.empty(0, bool))}
-    return columns | ({"cigar": TextColumn.of([])} if cigar else {})
+    none = np.empty(0, bool)
+    columns: dict[str, Column] = {"query": numbers, "target": numbers, "distance": nullable(numbers, none)}
+    columns |= {name: nullable(intervals, none) for name in ("start", "end")}
+    columns |= {name: TextColumn.of([]) for name in (["strand", "cigar"] if cigar else ["strand"])}
+    return columns | {name: NameColumn(TextColumn.of([]), numbers) for name in ("query_name", "target_name")}
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from gpualign.checks import set_whole_numbers
 from gpualign.errors import UsageError, check_range
 
 Mode = Literal["infix", "prefix", "global"]
@@ -42,6 +43,7 @@ class VerifyParams:
         return self.error_rate is not None if self.max_errors is None else self.max_errors >= 0
 
     def __post_init__(self) -> None:
+        set_whole_numbers(self)
         check_range("max errors (-1: no limit)", self.max_errors or 0, -1, NO_LIMIT)
         if self.error_rate is not None and not 0.0 <= self.error_rate <= 1.0:
             hint = " (a share, not a percentage)" if 1.0 < self.error_rate <= 100.0 else ""

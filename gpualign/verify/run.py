@@ -72,7 +72,7 @@ def run_verify(params: VerifyParams, files: VerifyFiles, options: RunOptions) ->
     """
     if params.best is not None and files.candidates is None:
         raise UsageError("best needs candidates: pairs taken line by line are one a query")
-    run = RunContext("verify", options, files.inputs)
+    run = RunContext("verify", options, (*files.queries, files.candidates), reference=files.reference)
     totals = {"candidates": 0, "written": 0, "hits": 0, "clipped": 0, "cells": 0}
     columns: dict[str, Kind] = {**_COLUMNS, "cigar": "text"} if params.cigar else _COLUMNS
     with run.opening(work_of(files)) as opening, run.table(columns, files.header) as out:

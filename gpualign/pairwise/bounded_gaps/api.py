@@ -16,12 +16,22 @@ from gpualign.pairwise.pair_inputs import PairInputs
 from gpualign.pairwise.tuning import mean_cells
 from gpualign.params import RunOptions
 from gpualign.report import OnProgress, Progress
+from gpualign.sequences.batch import join_bytes
+from gpualign.sequences.encoded import EncodedSequences
 from gpualign.sequences.matrices import Scoring
 from gpualign.sequences.pairs import PairBlock
-from gpualign.tables.column import TextColumn
+from gpualign.tables.column import NameColumn, TextColumn, nullable
 from gpualign.tables.drawing import Drawing
 from gpualign.tables.row import Row
 from gpualign.tables.table import Column, Look, Table
+
+#: of queries and of targets
+Names = tuple[TextColumn, TextColumn]
+
+
+def named(sequences: EncodedSequences) -> TextColumn:
+    """The names of sequences."""
+    return TextColumn.of_bytes(*join_bytes([name.encode("latin-1") for name in sequences.names]))
 
 
 def iter_max_gaps(
@@ -34,40 +44,46 @@ def iter_max_gaps(
     >>> rows[["score", "gapopens", "gaps", "tstart", "tend", "cigar"]].tolist()
     [(20.0, 1, 1, 1, 7, '2M1I4M')]
     >>> pairwise(["ACGT"], ["ACG"], max_gaps=0)[["score", "gapopens", "cigar"]].tolist()
-    [(nan, -1, '*')]
+    [(None, None, None)]
     """
     problem = GapProblem(inputs.queries, inputs.targets, params.model(scoring))
     layout = RowFormat(problem, scoring)
+    names = named(inputs.queries), named(inputs.targets)
     none, no_gaps = np.empty(0, np.int32), np.empty((0, problem.model.max_gaps, 3), np.int32)
-    yield _table(layout, PairBlock(none, none), GapAlignments(none, none, none, none, no_gaps))
+    yield _table(layout, names, PairBlock(none, none), GapAlignments(none, none, none, none, no_gaps))
     done = Progress(options, "pairs", inputs.source.total, progress)
     cells = inputs.source.total * mean_cells(inputs.queries, inputs.targets)
     with open_backend(options, "pairwise", Work.of(KERNELS, cells)) as backend:
         aligner = Aligner(backend, problem, options, done)
         for block, answer in aligner.run(inputs.source, params.best):
-            yield _table(layout, block, answer)
+            yield _table(layout, names, block, answer)
 
 
-def _table(layout: RowFormat, block: PairBlock, answer: GapAlignments) -> Table[Row]:
+def _table(layout: RowFormat, names: Names, block: PairBlock, answer: GapAlignments) -> Table[Row]:
     found = answer.gaps >= 0
     columns: dict[str, Column] = {
         "query": block.queries,
         "target": block.targets,
-        "score": np.where(found, answer.score / layout.scoring.scale, np.nan),
-        "gapopens": answer.gaps,
-        "tend": np.where(found, answer.end, -1).astype(np.int32),
+        "score": nullable(answer.score / layout.scoring.scale, found),
+        "gapopens": nullable(answer.gaps, found),
+        "tend": nullable(answer.end.astype(np.int32), found),
+    }
+    of_pairs: dict[str, Column] = {
+        "query_name": NameColumn(names[0], block.queries.astype(np.int32)),
+        "target_name": NameColumn(names[1], block.targets.astype(np.int32)),
     }
     model = layout.problem.model
     if not model.traceback or answer.gap_list is None:
-        return Table(columns)
-    columns["tstart"] = np.where(found, answer.start, -1).astype(np.int32)
+        return Table(columns | of_pairs)
+    columns["tstart"] = nullable(answer.start.astype(np.int32), found)
     counted = np.arange(model.max_gaps) < answer.gaps[:, None]
     gap_symbols = (np.abs(answer.gap_list[:, :, 2]) * counted).sum(axis=1)
-    columns["gaps"] = np.where(found, gap_symbols, -1).astype(np.int32)
+    columns["gaps"] = nullable(gap_symbols.astype(np.int32), found)
     cigar_column = list(columns_of(model)).index("cigar")
     lines = layout.lines(block, answer).split(b"\n")[:-1]
-    columns["cigar"] = TextColumn.of([line.split(b"\t")[cigar_column] for line in lines])
-    return Table(columns, Look(draw=_Drawer(layout.problem, layout.scoring.symbols)))
+    cigars = (line.split(b"\t")[cigar_column] for line in lines)
+    columns["cigar"] = TextColumn.of([None if cigar == b"*" else cigar for cigar in cigars])
+    return Table(columns | of_pairs, Look(draw=_Drawer(layout.problem, layout.scoring.symbols)))
 
 
 @dataclass(frozen=True)
@@ -78,7 +94,7 @@ class _Drawer:
     alphabet: str
 
     def __call__(self, row: Row) -> Drawing | None:
-        if row.cigar == "*":
+        if row.cigar is None:
             return None
         alphabet = np.frombuffer(self.alphabet.encode(), np.uint8)
         patterns, texts = self.problem.patterns, self.problem.texts

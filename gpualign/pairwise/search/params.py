@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from gpualign.checks import set_whole_numbers
 from gpualign.errors import UsageError
 from gpualign.pairwise.pair_inputs import PairFiles
 from gpualign.pairwise.params import PairwiseOutput, PairwiseParams
@@ -29,6 +30,7 @@ class SearchParams:
     min_score: float | None = None
 
     def __post_init__(self) -> None:
+        set_whole_numbers(self)
         if self.top is not None and self.top < 1:
             raise UsageError(f"top must be at least 1, not {self.top}")
         if self.evalue is not None and not self.evalue > 0:
