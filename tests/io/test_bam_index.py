@@ -8,7 +8,6 @@ import random
 from collections.abc import Callable, Sequence
 from itertools import chain
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
@@ -17,18 +16,15 @@ import pytest
 
 from gpualign.io.bam_index import BamIndex
 from gpualign.io.bgzf import bgzf_writer
+from gpualign.io.contigs import HeaderContigs
 from gpualign.io.sam_header import bam_header
 from tests.helpers import good_input
 from tests.helpers.bam import bam_records, coordinate_of, parsed_index, random_templates
 
 
-def reference_of(lengths: Sequence[int]) -> Any:
+def reference_of(lengths: Sequence[int]) -> HeaderContigs:
     """Contigs without bases."""
-    return SimpleNamespace(
-        names=[f"c{i}" for i in range(len(lengths))],
-        shown_names=[f"c{i}" for i in range(len(lengths))],
-        lengths=np.array(lengths, np.int64),
-    )
+    return HeaderContigs([f"c{i}" for i in range(len(lengths))], np.array(lengths, np.int64))
 
 
 def write(path: Path, lines: list[str], lengths: Sequence[int], pieces: int = 3) -> None:
