@@ -105,9 +105,54 @@ def test_ambiguous_bases_of_targets() -> None:
     assert found(["ACGTNCGTRC"], text, 0, strand="plus") == {(0, 0, "+", 10, 0)}
     assert found(["ACGTACGTAC"], text, 0, strand="plus", max_ambiguous=2) == {(0, 0, "+", 10, 0)}
     assert found(["ACGTACGTAC"], text, 0, strand="plus", max_ambiguous=1) == set()
-    for patterns, texts, k, all_ends in cases(11, 12, 20, "ACGTRN", 60):
-        expected = reference.search(patterns, texts, k, all_ends=all_ends, share=True)
-        assert found(patterns, texts, k, hits="all" if all_ends else "local", max_ambiguous=1 << 20) == expected
+
+
+def beside_ambiguous_runs(seed: int, count: int) -> Any:
+    """Patterns that the bases of a text spell, without a few of them; texts with N runs; errors and limits."""
+    rng = random.Random(seed)
+    for _ in range(count):
+        parts = [
+            "".join(rng.choices("ACGT", k=rng.randrange(40))) + rng.choice("NNRY") * rng.choice([0, 1, 2, 3, 8, 30])
+            for _ in range(4)
+        ]
+        text = "".join(parts) + "".join(rng.choices("ACGT", k=30))
+        size = rng.choice([6, 12, 20, 24])
+        at = rng.randrange(len(text) - size)
+        site = "".join(base if base in "ACGT" else rng.choice("ACGT") for base in text[at : at + size])
+        pattern = mutate(rng, site, 0.1) or "A"
+        yield pattern, text, rng.randrange(5), rng.choice([1, 1, 2, 3, 5, 9, 1 << 20]), rng.random() < 0.5
+
+
+@pytest.mark.parametrize("rules", ["", "bulges", "overhang", "fixed"])
+def test_a_limit_of_ambiguous_bases(rules: str) -> None:
+    """A hit is an end of any alignment that keeps both limits, and the one reported keeps them."""
+    for pattern, text, k, most, all_ends in beside_ambiguous_runs(len(rules), 10):
+        options: dict[str, Any] = {"hits": "all" if all_ends else "local", "max_ambiguous": most}
+        expect: dict[str, Any] = {"all_ends": all_ends, "ambiguous": most if most < 10 else None}
+        if rules == "bulges":
+            options["max_bulges"] = expect["bulges"] = 1
+        elif rules == "overhang":
+            options["ends"], expect["overhang"] = "free", 0.5
+        elif rules == "fixed":
+            options["fixed"], expect["fixed"] = "1", [[1] + [0] * (len(pattern) - 1)]
+        assert found([pattern], [text], k, **options) == reference.search([pattern], [text], k, share=True, **expect)
+        for row in gpualign.search([pattern], [text], k, path=True, device="cpu", **options):
+            assert sum(base not in "ACGT" for base in row.matched) <= most
+
+
+def test_bases_left_out_beside_a_run() -> None:
+    """Three bases of the pattern are missing, or three N match instead of them."""
+    pattern, text = "ACGGTCATTGCAGGCTTACA", "N" * 20 + "GTCATTGCAGGCTTACAGGG"
+    for most, distance, cigar, start in ((0, 3, "3X17=", 17), (1, 2, "", 19), (2, 1, "", 18), (3, 0, "20=", 17)):
+        rows = gpualign.search([pattern], [text], 3, strand="plus", max_ambiguous=most, path=True)
+        (row,) = [row for row in rows if row.end == 37]
+        assert (row.distance, row.start, row.cigar) == (distance, start, cigar or row.cigar)
+
+
+def test_a_pattern_inside_a_run() -> None:
+    """It has as many ambiguous bases as it may have, wherever it lies."""
+    rows = gpualign.search(["ACGTAC"], ["A" + "N" * 30 + "A"], 0, strand="plus", hits="all", max_ambiguous=6)
+    assert rows["start"].tolist() == list(range(26))
 
 
 @pytest.mark.parametrize("length", [1, 31, 32, 33, 63, 64, 65, 127, 128, 129, 300])

@@ -76,22 +76,25 @@ private:
             const bool any = kBaseSets.of[text_.packed.run_bases[r]] == 15;
             if (any && settings.max_ambiguous == 0) continue;  // matches what matches all bases
             const int64_t begin = text_.packed.run_starts[r], end = text_.packed.run_ends[r];
-            for (int64_t at = begin; at < end; at++) {
-                if (settings.max_ambiguous > 0 && at - begin >= settings.max_ambiguous &&
-                    end - at > settings.max_ambiguous) {
-                    at = end - settings.max_ambiguous - 1;
-                    continue;
-                }
-                for (int s = 0; s < patterns_.strands(); s++) {
-                    if (!patterns_.wanted(s)) continue;
-                    const SearchPattern& pattern = patterns_.strand(s);
-                    for (int64_t from = at - pattern.rows() - pattern.limit; from <= at + pattern.limit;
-                        from += 1 + 2 * pattern.limit)
-                        out_.push_back({s, from});
-                    out_.push_back({s, at});
-                }
+            for (int s = 0; s < patterns_.strands(); s++) {
+                if (!patterns_.wanted(s)) continue;
+                // a hit with bases outside a run has no more of it than may be ambiguous; only small ones fit inside
+                const int64_t most = settings.max_ambiguous,
+                              least = patterns_.strand(s).rows() - patterns_.strand(s).limit;
+                if (most == 0 || least <= most || end - begin <= 2 * most) around(s, begin, end);
+                else around(s, begin, begin + most), around(s, end - most, end);
             }
+            check_stop();
         }
+    }
+
+    // Wherever a pattern has one of the symbols [begin, end).
+    void around(int strand, int64_t begin, int64_t end) {
+        const SearchPattern& pattern = patterns_.strand(strand);
+        for (int64_t from = begin - pattern.rows() - pattern.limit; from < end + pattern.limit;
+            from += 1 + 2 * pattern.limit)
+            out_.push_back({strand, from});
+        out_.push_back({strand, end + pattern.limit});
     }
 
     template <int Bases> void look_up() {
