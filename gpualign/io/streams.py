@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 import os
 import threading
@@ -182,7 +183,7 @@ def is_zstd(head: bytes) -> bool:
 class MemberReader(io.RawIOBase):
     """The text of any number of members; zero bytes may follow a member, as in files from tapes. Reading raises
     EOFError if the stream is truncated, and the decompressor's exception if it is damaged or other bytes follow a
-    member.
+    member. A byte order mark at the beginning is left out.
 
     Args:
         stream: the compressed bytes.
@@ -192,7 +193,7 @@ class MemberReader(io.RawIOBase):
     def __init__(self, stream: Any, new: Callable[[], Any]) -> None:
         self._stream, self._new = stream, new
         self._member: Any = None
-        self._fed, self._text = b"", memoryview(b"")
+        self._fed, self._text, self._begun = b"", memoryview(b""), False
 
     def readable(self) -> bool:
         return True
@@ -208,7 +209,9 @@ class MemberReader(io.RawIOBase):
                 fed = fed.lstrip(b"\0")
                 self._member = self._new() if fed else None
             if self._member is not None:
-                self._text = memoryview(self._member.decompress(fed))
+                text = self._member.decompress(fed)
+                self._text = memoryview(text if self._begun else text.removeprefix(codecs.BOM_UTF8))
+                self._begun |= bool(text)
                 if self._member.eof:
                     self._fed, self._member = self._member.unused_data, None
         count = min(len(buffer), len(self._text))
