@@ -20,7 +20,7 @@ from gpualign.search.cpu import Patterns
 from gpualign.search.output import Counts, Splitter, Writer, check_split, columns_of
 from gpualign.search.params import SearchFiles, SearchParams
 from gpualign.search.patterns import given_patterns, make_patterns, read_patterns
-from gpualign.search.select import Found, found_in, joined_groups, joined_parts, selected
+from gpualign.search.select import Found, found_in, joined_groups, joined_parts, merged_parts, selected
 from gpualign.search.stage import Share, search_stage
 from gpualign.search.targets import Item, prepare, read_items
 from gpualign.search.tuning import KERNELS
@@ -120,7 +120,7 @@ def whole_or_part(params: SearchParams, patterns: Patterns, form: str, batches: 
     """Batches to be written: parts of a record wait for its end where that decides, or its length is written."""
     wait = params.hits in ("best", "first") or params.best_per_target or form == "paf"
     parts: list[Found] = []
-    for found in batches:
+    for found in merged_parts(batches) if params.merge else batches:
         if found.part is None or not wait:
             yield found
             continue

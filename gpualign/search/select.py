@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -78,6 +79,8 @@ def _matched(targets: Targets, hits: SearchHits) -> tuple[NDArray[np.uint8], NDA
 
 def selected(params: SearchParams, patterns: Patterns, found: Found) -> Found:
     """The hits of whole targets that are asked for, in their order."""
+    if params.merge:
+        found = found.only(merged(found.hits, found.hits.end)[0])
     hits = found.hits
     if params.best_per_target:
         return found.only(_best_of_targets(params, patterns, hits))
@@ -103,6 +106,47 @@ def _best_of_targets(params: SearchParams, patterns: Patterns, hits: SearchHits)
     np.minimum.at(second, group[other], hits.distance[order][other])
     errors = hits.distance[best]
     return np.sort(best[(second - errors >= params.margin) & (errors <= patterns.kept[hits.pattern[best]])])
+
+
+def merged(hits: SearchHits, reach: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """One hit for each locus: hits of a pattern on a strand that overlap, each the next, are one. It is that with the
+    fewest errors, of these the leftmost.
+
+    Args:
+        reach: int64 (n,), where each hit ends, or the locus that it stands for.
+
+    Returns:
+        Numbers of the hits, int64 (m,) in their order, and where their loci end, int64 (m,).
+    """
+    if not len(hits):
+        return np.zeros(0, np.int64), reach
+    order = np.lexsort((hits.start, hits.minus, hits.pattern, hits.target))
+    names = np.stack([hits.target[order], hits.pattern[order], hits.minus[order]])
+    group = np.cumsum((np.diff(names, prepend=names[:, :1]) != 0).any(axis=0))
+    shift = group * (int(reach.max()) + 1)  # groups follow one another
+    after = np.maximum.accumulate(reach[order] + shift)
+    begins = np.flatnonzero(np.append([True], (hits.start[order] + shift)[1:] >= after[:-1]))
+    locus = np.repeat(np.arange(len(begins)), np.diff(np.append(begins, len(hits))))
+    chosen = order[np.lexsort((hits.distance[order], locus))[begins]]
+    ends = np.maximum.reduceat(reach[order], begins)
+    back = np.argsort(chosen)
+    return chosen[back], ends[back]
+
+
+def merged_parts(batches: Iterable[Found]) -> Iterator[Found]:
+    """Parts of records with one hit for each locus: those that the next part may change wait for it."""
+    held, reach = SearchHits.none(), np.zeros(0, np.int64)
+    for found in batches:
+        if found.part is None:
+            yield found
+            continue
+        hits = SearchHits.join([held, found.hits])
+        chosen, reach = merged(hits, np.append(reach, found.hits.end))
+        hits = hits.take(chosen)
+        growing = np.flatnonzero(reach > found.part.end)
+        done = int(growing[0]) if len(growing) and not found.part.last else len(hits)
+        held, reach = hits.take(np.arange(done, len(hits))), reach[done:]
+        yield replace(found, hits=hits.take(np.arange(done)))
 
 
 def joined_parts(parts: list[Found]) -> Found:

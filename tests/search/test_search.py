@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from typing import Any
 
@@ -250,6 +251,35 @@ def test_which_hits() -> None:
     assert gpualign.search(["ACGTACG"], text, 1, **options)["start"].tolist() == [2, 15, 27]
     assert gpualign.search(["ACGTACG"], text, 1, hits="first", **options)["start"].tolist() == [2]
     assert gpualign.search(["ACGTACC"], [text[0] + "ACGTACC"], 1, hits="best", **options)["start"].tolist() == [36]
+
+
+def loci_of(rows: Any) -> list[tuple[int, int, str, int, int, int]]:
+    """Each locus by a hit; loci are found by comparing all hits with each other."""
+    groups: list[list[tuple[Any, ...]]] = []
+    for hit in [(row.target, row.pattern, row.strand, row.distance, row.start, row.end) for row in rows]:
+        near = [group for group in groups if any(hit[:3] == o[:3] and hit[4] < o[5] and o[4] < hit[5] for o in group)]
+        groups = [group for group in groups if group not in near] + [[hit, *itertools.chain(*near)]]
+    return sorted(min(group) for group in groups)
+
+
+@pytest.mark.parametrize("part", [37, 1 << 20])
+def test_overlapping_hits_are_one_locus(monkeypatch: pytest.MonkeyPatch, part: int) -> None:
+    """The same ones wherever targets are cut, and in groups of patterns."""
+    rng = random.Random(12)
+    text = "".join(rng.choices("ACGT", k=200)) + "AC" * 40 + "".join(rng.choices("ACGT", k=60)) + "A" * 40
+    patterns = ["ACACACACACGT", "A" * 20, text[100:130], reference.reverse_complement(text[3:23]), "GATTTG"]
+    texts = [text, "ACGT", text[90:140] + text[100:130]]
+    for k, hits in ((2, "local"), (3, "all"), (3, "local")):
+        every = loci_of(gpualign.search(patterns, texts, k, hits=hits))  # type: ignore[arg-type]
+        with monkeypatch.context() as small:
+            small.setattr(api, "_BATCH", part)
+            small.setattr(run, "_GROUP", 2)
+            rows = gpualign.search(patterns, texts, k, hits=hits, merge=True)  # type: ignore[arg-type]
+        got = [(row.target, row.pattern, row.strand, row.distance, row.start, row.end) for row in rows]
+        assert sorted(got) == every
+        assert [(row.target, row.start) for row in rows] == sorted((row.target, row.start) for row in rows)
+    rows = gpualign.search([text[100:130]], texts, 3, merge=True)
+    assert rows[["target", "start", "distance"]].tolist() == [(0, 100, 0), (2, 10, 0), (2, 50, 0)]
 
 
 def test_one_pattern_a_target() -> None:
