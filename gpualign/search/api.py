@@ -155,7 +155,9 @@ def _tables(
         with open_backend(options, "search", Work.of(KERNELS, size)) as backend:
             done = Progress(options, "symbols", call=progress)
             items = _items(params, made, targets, options.threads)
-            for found in whole_or_part(params, made, "table", run_batches(params, made, backend, items)):
+            for found in whole_or_part(
+                params, made, "table", run_batches(params, made, backend, items, options.threads)
+            ):
                 if len(found.hits):
                     yield _table(params, found.hits, first)
                 first += len(found) if found.part is None else int(found.part.last)

@@ -60,7 +60,7 @@ def found_in(params: SearchParams, all_patterns: bool, patterns: Patterns, targe
     part = None if targets.part is None else replace(targets.part, text=())
     named = targets.names, targets.name_offsets, targets.lengths
     found = Found(*named, moved, targets.symbols, part, targets.records)
-    if params.within is not None and part is not None:
+    if params.within is not None and part is not None and part.length > 2 * params.within:
         near = (moved.end <= params.within) | (moved.start >= part.length - params.within)
         found = found.only(np.flatnonzero(near))
     return selected(params, patterns, found) if part is None and all_patterns else found
@@ -81,10 +81,15 @@ def selected(params: SearchParams, patterns: Patterns, found: Found) -> Found:
     """The hits of whole targets that are asked for, in their order."""
     if params.merge:
         found = found.only(merged(found.hits, found.hits.end)[0])
-    hits = found.hits
     if params.best_per_target:
-        return found.only(_best_of_targets(params, patterns, hits))
-    if params.hits not in ("best", "first") or not len(hits):
+        return found.only(_best_of_targets(params, patterns, found.hits))
+    return one_of_each(params, found) if params.hits in ("best", "first") else found
+
+
+def one_of_each(params: SearchParams, found: Found) -> Found:
+    """The first hit of each pattern in each target, or of those with the fewest errors."""
+    hits = found.hits
+    if not len(hits):
         return found
     number = np.arange(len(hits))
     first = (number,) if params.hits == "first" else (number, hits.distance)

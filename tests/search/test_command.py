@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from gpualign.search import cpu
 from tests.helpers.bad_bytes import bam as bam_of
 from tests.helpers.files import write_fasta, write_fastq
 from tests.helpers.sequences import reverse_complement
@@ -171,14 +170,6 @@ def test_lines_that_are_no_patterns(cli, genome: Path, tmp_path: Path) -> None:
         assert "p.txt:2: " in errors
         assert "a line is a pattern, or a name, a tab and a pattern" in errors
     assert cli("search", "-P", f"{GUIDE}, {OTHER}", genome, "-k", "0")[1].count(b"\n") == 3
-
-
-def test_more_hits_than_can_be_held(cli, genome: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cpu, "_MOST_HITS", 1000)
-    words = ("search", "-P", "ACGTAC", genome, "-k", "6", "--hits", "all", "-o", tmp_path / "out")
-    status, _, errors = cli(*words)
-    assert (status, list(tmp_path.glob("out*"))) == (5, [])
-    assert "a batch of targets has more than 1,000 hits (allow fewer errors, or make --batch-size smaller)" in errors
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -19,9 +20,10 @@ namespace gpualign {
 
 class SearchScan {
 public:
+    // Throws std::overflow_error where `out` gets far more than `most` places.
     SearchScan(const SearchPatterns& patterns, const SearchTables& tables, const SearchText& text,
-        std::vector<SearchPlace>& out)
-        : patterns_(patterns), tables_(tables), text_(text), out_(out), climb_(patterns, tables, text) {}
+        std::vector<SearchPlace>& out, size_t most)
+        : patterns_(patterns), tables_(tables), text_(text), out_(out), most_(most), climb_(patterns, tables, text) {}
 
     void run() {
         if (tables_.has_seeds()) {
@@ -46,6 +48,7 @@ public:
     void take(const SearchEvent& event) {
         if (event.segment & kSearchStrand) out_.push_back({int32_t(event.segment & ~kSearchStrand), event.begin});
         else add(tables_.segments()[event.segment], event.begin);
+        if (out_.size() > most_) throw std::overflow_error("too many places");
     }
 
     // What a device does not look for.
@@ -59,6 +62,7 @@ private:
 
     void check_stop() {
         if (stop_()) throw Stopped();
+        if (out_.size() > most_) throw std::overflow_error("too many places");
     }
 
     // Patterns without seeds of more than 64 rows.
@@ -345,6 +349,7 @@ private:
     const SearchTables& tables_;
     const SearchText& text_;
     std::vector<SearchPlace>& out_;
+    const size_t most_;
     SearchClimb climb_;
     SearchBlocks blocks_;
     StopAsked stop_;
