@@ -91,7 +91,7 @@ GROUPS: dict[str, dict[str, str]] = {
     "search": {
         "Patterns": "--pattern --alphabet --pam --fixed",
         "Errors": "--max-errors --error-rate --mismatches-only --max-bulges --max-n --ends --overhang-cost",
-        "Which hits": "--hits --strand --within --best-per-target --margin",
+        "Which hits": "--hits --strand --within --merge --best-per-target --margin",
         "Columns and formats": "--path --bed --paf --counts --plot --split",
         "Output": f"{_TABLE} --reference",
         "Running": _RUNNING,

@@ -18,7 +18,6 @@ _OTHER_FILES = (
     (b"MMI\2", 0, "an index of minimap2 (give its FASTA file)"),
     (b"gpualign", 0, "a saved index (`map`, `mem` and `mems` read it as REF, from a file and not compressed)"),
     (b"gpaligdb", 0, "a database of `gpualign makedb` (the targets of `gpualign pairwise --top`)"),
-    (b"\xef\xbb\xbf", 0, "text with a byte order mark (save it without one)"),
     (b"\xff\xfe", 0, "UTF-16 text (save it as UTF-8 without a byte order mark)"),
 )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import codecs
 import contextlib
 import io
 import lzma
@@ -129,7 +130,8 @@ def open_together(paths: Sequence[str], stack: contextlib.ExitStack) -> list[Any
 class InputFile:
     """A decompressed byte stream of one input; damage becomes an :class:`InputError` that names the file.
 
-    gzip (also BGZF and several members), bzip2, xz and zstd are recognized by their first bytes.
+    gzip (also BGZF and several members), bzip2, xz and zstd are recognized by their first bytes. A byte order mark at
+    the beginning of text is left out.
 
     Args:
         threads: threads that inflate BGZF.
@@ -156,25 +158,34 @@ class InputFile:
         except OSError as error:
             raise InputError(os_reason(error), path) from error
         self.regular = status is not None and stat.S_ISREG(status.st_mode)
+        marked = head.startswith(codecs.BOM_UTF8)
+        head = head.removeprefix(codecs.BOM_UTF8)
         self._prefixed = PrefixedStream(head, self._file)
         self._raw = io.BufferedReader(self._prefixed, tuning.READ_SIZE)
         self.magic = head[:16]
         self._stream: BinaryIO = cast(BinaryIO, self._raw)
         self._damage: tuple[type[Exception], ...] = _DAMAGE
         packed = head.startswith((GZIP_MAGIC, BZIP2_MAGIC, XZ_MAGIC, *ZSTD_MAGICS))
-        self.plain = self.regular and not packed
+        self.plain = self.regular and not (packed or marked)
         self.bgzf = self.in_pieces = self.one_stream = False
         self.size = status.st_size if status is not None and self.plain else 0
         if head.startswith(GZIP_MAGIC):
-            self.bgzf = is_bgzf(head)
+            with contextlib.suppress(zlib.error):  # reported when it is read
+                self.magic = zlib.decompressobj(wbits=31).decompress(head, 16)
+            marked = self.magic.startswith(codecs.BOM_UTF8)
+            self.bgzf = is_bgzf(head) and not marked
             self.in_pieces = self.bgzf and threads > 1
             self.one_stream = (
-                not self.bgzf and status is not None and self.regular and status.st_size >= tuning.LARGE_GZIP
+                not (self.bgzf or marked)
+                and status is not None
+                and self.regular
+                and status.st_size >= tuning.LARGE_GZIP
             )
             stream = BgzfReader(self._raw, threads, open_gzip) if self.in_pieces else open_gzip(self._prefixed)
             self._stream = cast(BinaryIO, stream)
-            with contextlib.suppress(zlib.error):  # reported when it is read
-                self.magic = zlib.decompressobj(wbits=31).decompress(head, 16)
+            if marked:
+                read_fully(self._stream, len(codecs.BOM_UTF8))
+                self.magic = self.magic.removeprefix(codecs.BOM_UTF8)
         elif packed:
             self._stream = cast(BinaryIO, self._unpacked(head))
             self.magic = b""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 import os
 import threading
@@ -190,7 +191,8 @@ def may_be_member(data: bytes | NDArray[np.uint8], magics: Sequence[bytes]) -> b
 
 class MemberReader(io.RawIOBase):
     """The text of any number of members; zero bytes may follow a member, as in files from tapes. Reading raises
-    EOFError if the stream is truncated, the decompressor's exception if it is damaged, and :class:`OtherBytes`.
+    EOFError if the stream is truncated, the decompressor's exception if it is damaged, and :class:`OtherBytes`. A byte
+    order mark at the beginning is left out.
 
     Args:
         stream: the compressed bytes.
@@ -201,7 +203,7 @@ class MemberReader(io.RawIOBase):
     def __init__(self, stream: Any, magics: Sequence[bytes], new: Callable[[], Any]) -> None:
         self._stream, self._magics, self._new = stream, magics, new
         self._member: Any = None
-        self._fed, self._text = b"", memoryview(b"")
+        self._fed, self._text, self._begun = b"", memoryview(b""), False
 
     def readable(self) -> bool:
         return True
@@ -219,7 +221,9 @@ class MemberReader(io.RawIOBase):
                     raise OtherBytes("other bytes follow it")
                 self._member = self._new() if fed else None
             if self._member is not None:
-                self._text = memoryview(self._member.decompress(fed))
+                text = self._member.decompress(fed)
+                self._text = memoryview(text if self._begun else text.removeprefix(codecs.BOM_UTF8))
+                self._begun |= bool(text)
                 if self._member.eof:
                     self._fed, self._member = self._member.unused_data, None
         count = min(len(buffer), len(self._text))

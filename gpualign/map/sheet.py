@@ -95,7 +95,7 @@ def _rows(path: str) -> Iterator[tuple[int, list[str]]]:
     with InputFile(path) as file:
         data = file.read(_MAX_BYTES)
     try:
-        text = data.decode("utf-8-sig")
+        text = data.decode()
     except UnicodeDecodeError:
         raise InputError("the sample sheet is not UTF-8 text (save it as CSV)", path) from None
     if "\0" in text:

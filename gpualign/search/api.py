@@ -47,6 +47,7 @@ def search(
     overhang_cost: float = SearchParams.overhang_cost,
     best_per_target: bool = False,
     margin: int = SearchParams.margin,
+    merge: bool = SearchParams.merge,
     within: int | None = None,
     path: bool = False,
     device: str = "auto",
@@ -68,7 +69,7 @@ def search(
         patterns: a file, a batch, or strings; IUPAC codes match what they stand for.
         targets: a file (also an index), a batch, or strings.
         max_errors: maximum insertions, deletions and substitutions; None: see ``error_rate``.
-        error_rate: maximum errors as a share of the pattern's length, rounded down.
+        error_rate: maximum errors as a share of the pattern's length without its PAM, rounded down.
         mismatches_only: no insertions and deletions.
         max_bulges: maximum insertions and deletions among the errors.
         strand: "plus", "minus" or "both"; None: both of dna, else plus.
@@ -79,6 +80,7 @@ def search(
         fixed: parts that must match exactly: "3:NGG", "5:TTTV", or 1-based positions "1-4,20".
         ends: "free": patterns may hang over the ends of targets at ``overhang_cost`` a base.
         best_per_target, margin: one hit per target, if every other pattern has at least ``margin`` errors more.
+        merge: overlapping hits of a pattern on one strand are one locus: the one with the fewest errors, then leftmost.
         within: search only this many bases at either end of each target.
         path: return the alignment and the matched text, too, in the pattern's direction.
         device, threads, progress: as for :func:`gpualign.verify`; symbols of targets are counted.
@@ -109,6 +111,7 @@ def search(
         overhang_cost=overhang_cost,
         best_per_target=best_per_target,
         margin=margin,
+        merge=merge,
         within=within,
         path=path,
     )
@@ -155,7 +158,9 @@ def _tables(
         with open_backend(options, "search", Work.of(KERNELS, size)) as backend:
             done = Progress(options, "symbols", call=progress)
             items = _items(params, made, targets, options.threads)
-            for found in whole_or_part(params, made, "table", run_batches(params, made, backend, items)):
+            for found in whole_or_part(
+                params, made, "table", run_batches(params, made, backend, items, options.threads)
+            ):
                 if len(found.hits):
                     of_targets = TextColumn.of_bytes(found.names, found.name_offsets)
                     yield _table(params, names, of_targets, found.hits, first)

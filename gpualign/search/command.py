@@ -15,13 +15,19 @@ from gpualign.search.params import ALPHABETS, ENDS, HITS, STRANDS, SearchFiles, 
 @click.command("search", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.argument("files", nargs=-1, required=True, metavar="[PATTERNS] TARGETS...")
 @click.option("-P", "--pattern", metavar="SEQ[,SEQ]", help="Patterns, instead of the file PATTERNS.")
-@click.option("-k", "--max-errors", type=int, metavar="INT", help="Maximum number of errors of a hit.")
+@click.option(
+    "-k",
+    "--max-errors",
+    type=int,
+    metavar="INT",
+    help="Maximum number of errors of a hit; with as many as its length (without a PAM) a pattern fits everywhere.",
+)
 @click.option(
     "-e",
     "--error-rate",
     type=float,
     metavar="RATE",
-    help="Maximum errors as a share of the pattern's length, rounded down; -k overrides it.",
+    help="Maximum errors as a share of the pattern's length (without a PAM), rounded down; -k overrides it.",
 )
 @click.option("--mismatches-only", is_flag=True, help="No insertions and deletions (Hamming distance).")
 @click.option("--max-bulges", type=int, metavar="INT", help="Maximum insertions and deletions among the errors.")
@@ -59,7 +65,10 @@ from gpualign.search.params import ALPHABETS, ENDS, HITS, STRANDS, SearchFiles, 
 )
 @option_of(SearchParams, "--ends", type=click.Choice(ENDS), help="free: patterns may hang over the ends of targets.")
 @option_of(
-    SearchParams, "--overhang-cost", help="Cost in errors of each base beyond an end, 0 to 1; the sum is rounded down."
+    SearchParams,
+    "--overhang-cost",
+    help="With --ends free: cost in errors of each base beyond an end, 0 to 1. The sum is rounded down and counts "
+    "towards -k; with 0.5 one base is free, with 0 a single base at an end is a hit.",
 )
 @click.option(
     "--best-per-target", is_flag=True, help="Write one hit per target: that of the pattern with the fewest errors."
@@ -68,6 +77,12 @@ from gpualign.search.params import ALPHABETS, ENDS, HITS, STRANDS, SearchFiles, 
     SearchParams,
     "--margin",
     help="With --best-per-target: errors that every other pattern must have more than the best.",
+)
+@click.option(
+    "--merge/--no-merge",
+    default=None,
+    help="Overlapping hits of a pattern on one strand are one: that with the fewest errors, of these the leftmost.  "
+    "[default: --merge with --counts or --plot]",
 )
 @click.option("--within", type=int, metavar="INT", help="Search only INT bases at either end of each target.")
 @click.option(
@@ -129,4 +144,6 @@ def command(**values: Any) -> None:
         raise UsageError(f"--{files.form} is text: it cannot be used with {options.output_format}")
     if files.plot is not None:
         check_plot(files.plot)
+    if values["merge"] is None:  # what is counted is loci
+        values["merge"] = files.counts is not None or files.plot is not None
     run_search(SearchParams(**values), files, options)

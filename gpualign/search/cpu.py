@@ -10,16 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign.errors import OutOfMemoryError
 from gpualign.sequences.columns import Columns
 from gpualign.sequences.reference import Reference
 from gpualign.streaming.timeline import STEPS
 
 #: --alphabet, as the native code numbers it (gpualign/native/search/patterns.hpp)
 _ALPHABETS = {"dna": 0, "protein": 1, "bytes": 2}
-
-#: hits of a batch that are held; about 80 bytes each
-_MOST_HITS = 1 << 24
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +32,7 @@ class Patterns:
         alphabet, strands, all_ends, max_bulges, max_ambiguous: as :class:`SearchParams` has them.
         overhang: cost of a symbol beyond a target's end; negative: none is.
         text: symbols to be searched, about; it decides between ways to the same hits.
+        max_hits: of a batch of targets that are held at once.
     """
 
     sent_once: ClassVar[bool] = True  # to a cluster's workers, apart from the items that hold it
@@ -52,6 +49,7 @@ class Patterns:
     max_ambiguous: int = 0
     overhang: float = -1.0
     text: float = 1e9
+    max_hits: int = 1 << 20
 
     def __len__(self) -> int:
         return len(self.names)
@@ -80,9 +78,12 @@ class Patterns:
 
     def groups(self, size: int) -> list[Patterns]:
         """The patterns in groups of at most so many, in their order."""
-        return [self._part(first, min(first + size, len(self))) for first in range(0, len(self), size)]
+        firsts = range(0, len(self), size)
+        return [
+            self._part(first, min(first + size, len(self)), max(1, self.max_hits // len(firsts))) for first in firsts
+        ]
 
-    def _part(self, first: int, after: int) -> Patterns:
+    def _part(self, first: int, after: int, max_hits: int) -> Patterns:
         begin, end = self.offsets[first], self.offsets[after]
         return replace(
             self,
@@ -92,6 +93,7 @@ class Patterns:
             limits=self.limits[first:after],
             kept=self.kept[first:after],
             fixed=self.fixed[begin:end],
+            max_hits=max_hits,
         )
 
     @property
@@ -124,6 +126,28 @@ class TargetText:
 
     def __len__(self) -> int:
         return len(self.begin)
+
+    def some(self, first: int, after: int) -> TargetText:
+        """Some of the targets."""
+        begin, some = int(self.offsets[first]), slice(first, after)
+        text, at = self._cut(begin, int(self.offsets[after]))
+        offsets = self.offsets[first : after + 1] - begin + at
+        return TargetText(text, offsets, self.begin[some], self.end[some], self.open[some])
+
+    def window(self, begin: int, end: int, context: int) -> tuple[TargetText, int]:
+        """The text for the hits of a single target that begin in an interval, with context; and where that begins."""
+        origin, after = self.offsets.tolist()
+        first, last = max(0, begin - context), min(after - origin, end + context)
+        text, at = self._cut(origin + first, origin + last)
+        opened = self.open | np.uint8((first > 0) + 2 * (last < after - origin))
+        offsets = np.array([at, at + last - first], np.int64)
+        return TargetText(text, offsets, np.array([begin - first]), np.array([end - first]), opened), first
+
+    def _cut(self, begin: int, end: int) -> tuple[Reference | NDArray[np.uint8], int]:
+        """The symbols between two positions, and where in them they begin: packed ones are cut at whole words."""
+        if isinstance(self.text, Reference):
+            return self.text.part(begin, end), begin % 32
+        return self.text[begin:end], 0
 
     @property
     def shares(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.uint8]]:
@@ -169,21 +193,19 @@ class SearchHits(Columns):
 
 
 @STEPS.at("compute")
-def search_on_cpu(patterns: Patterns, text: TargetText, events: NDArray[np.uint64] | None = None) -> SearchHits:
+def search_on_cpu(
+    patterns: Patterns, text: TargetText, events: NDArray[np.uint64] | None = None, max_hits: int = 1 << 48
+) -> SearchHits:
     """Hits in a text.
 
     Args:
         events: where a device has found that patterns may lie; None: the CPU looks for itself.
 
     Raises:
-        OutOfMemoryError: there are too many hits to be held.
+        OverflowError: there are more than ``max_hits``, or far more loci to look at.
     """
-    try:
-        if isinstance(text.text, Reference):
-            found = _native.search_bases(patterns.native, text.text.native, *text.shares, _MOST_HITS, events)
-        else:
-            found = _native.search_bytes(patterns.native, text.text, *text.shares, _MOST_HITS)
-    except OverflowError:
-        hint = "allow fewer errors, or make --batch-size smaller"
-        raise OutOfMemoryError(f"a batch of targets has more than {_MOST_HITS:,} hits ({hint})") from None
+    if isinstance(text.text, Reference):
+        found = _native.search_bases(patterns.native, text.text.native, *text.shares, max_hits, events)
+    else:
+        found = _native.search_bytes(patterns.native, text.text, *text.shares, max_hits)
     return SearchHits(*found, np.zeros(0, np.uint8), np.zeros(len(found[0]) + 1, np.int64))

@@ -25,8 +25,8 @@ class SearchParams:
     """What counts as a hit.
 
     Attributes:
-        max_errors: most errors of a hit; None: ``error_rate`` decides.
-        error_rate: most errors as a share of the pattern's length, rounded down.
+        max_errors: most errors of a hit, at most the pattern's length without its PAM; None: ``error_rate`` decides.
+        error_rate: most errors as a share of the pattern's length, without its PAM, rounded down.
         mismatches_only: no insertions and deletions.
         max_bulges: most insertions and deletions of a hit; None: no limit besides that of errors.
         strand: "plus", "minus" or "both"; None: both for dna, else plus.
@@ -40,6 +40,7 @@ class SearchParams:
         overhang_cost: of each base beyond an end, rounded down in sum.
         best_per_target: one hit a target, the best of all patterns.
         margin: errors by which the next best pattern must be worse there.
+        merge: overlapping hits of a pattern on one strand are one: that with the fewest errors, of these the leftmost.
         within: hits lie in so many bases of either end of a target; None: anywhere.
         path: also give the alignment and the matched text.
     """
@@ -58,6 +59,7 @@ class SearchParams:
     overhang_cost: float = 0.5
     best_per_target: bool = False
     margin: int = 1
+    merge: bool = False
     within: int | None = None
     path: bool = False
 

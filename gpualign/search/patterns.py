@@ -13,6 +13,7 @@ from gpualign.io.chunks import read_chunks
 from gpualign.io.fastx import parse
 from gpualign.io.files import InputFile
 from gpualign.io.text import Streamed
+from gpualign.search import tuning
 from gpualign.search.cpu import Patterns
 from gpualign.search.params import LONGEST_PATTERN, SearchParams
 from gpualign.sequences.batch import join_bytes
@@ -116,6 +117,7 @@ def make_patterns(
         max_ambiguous=params.max_ambiguous,
         overhang=params.overhang_cost if params.ends == "free" else -1.0,
         text=1e10 if text is None else text,
+        max_hits=tuning.MAX_HITS,
     )
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from gpualign.engine.malloc_tuning import reuse_memory
 from gpualign.engine.run_context import RunContext
 from gpualign.engine.select import Work
-from gpualign.engine.stage import Backend
+from gpualign.engine.stage import Backend, Stage
 from gpualign.errors import UsageError, counted, proteins_want
 from gpualign.io.output_file import open_output
 from gpualign.io.sizes import symbols_in_files
@@ -20,10 +20,11 @@ from gpualign.search.cpu import Patterns
 from gpualign.search.output import Counts, Splitter, Writer, check_split, columns_of
 from gpualign.search.params import SearchFiles, SearchParams
 from gpualign.search.patterns import given_patterns, make_patterns, read_patterns
-from gpualign.search.select import Found, found_in, joined_groups, joined_parts, selected
+from gpualign.search.select import Found, found_in, joined_groups, joined_parts, merged_parts, one_of_each, selected
 from gpualign.search.stage import Share, search_stage
-from gpualign.search.targets import Item, prepare, read_items
+from gpualign.search.targets import Item, Targets, prepare, read_items
 from gpualign.search.tuning import KERNELS
+from gpualign.streaming.ordered import run_ordered
 
 #: where all targets have at most so many symbols, patterns are searched in groups of so many, which threads and workers
 #: share; in longer ones batches of targets are enough
@@ -69,7 +70,10 @@ def run_search(params: SearchParams, files: SearchFiles, options: RunOptions) ->
         items = read_items(params, files, bases, patterns.context, options.threads, opening.remote)
         with run.progress("bases") as progress:
             for found in whole_or_part(
-                params, patterns, files.form, search(params, patterns, backend, items, files.split is not None)
+                params,
+                patterns,
+                files.form,
+                search(params, patterns, backend, items, options.threads, files.split is not None),
             ):
                 if splitter is None and files.split is not None:
                     kind = "fasta" if found.records is None or found.records.qualities is None else "fastq"
@@ -98,35 +102,61 @@ def run_search(params: SearchParams, files: SearchFiles, options: RunOptions) ->
 
 
 def search(
-    params: SearchParams, patterns: Patterns, backend: Backend, items: Iterable[Item], keep: bool = False
+    params: SearchParams,
+    patterns: Patterns,
+    backend: Backend,
+    items: Iterable[Item],
+    threads: int,
+    keep: bool = False,
 ) -> Iterator[Found]:
     """Hits of each batch of targets, in order.
 
     Args:
+        threads: that search batches with too many hits, in pieces.
         keep: with the targets themselves.
     """
     groups = patterns.groups(_GROUP) if patterns.text <= _SHORT_TEXT else [patterns]
-    stage = search_stage(partial(prepare, params, keep), partial(found_in, params, len(groups) == 1))
+    read = partial(prepare, params, keep)
+    stage = search_stage(read, partial(found_in, params, len(groups) == 1))
+    of_all = search_stage(read, partial(found_in, params, True))
     shares = (Share(group, item) for item in items for group in groups)
     with proteins_want(_PROTEINS):
         batches = backend.run(shares, stage)
-        if len(groups) == 1:
-            yield from batches
-            return
         while of_groups := list(itertools.islice(batches, len(groups))):
-            found = joined_groups(of_groups, groups)
-            yield selected(params, patterns, found) if found.part is None else found
+            pieces = next((found for found in of_groups if isinstance(found, list)), None)
+            if pieces is not None:
+                yield from _in_pieces(patterns, of_all, pieces, threads)
+            elif len(groups) == 1:
+                yield of_groups[0]
+            else:
+                found = joined_groups(of_groups, groups)
+                yield selected(params, patterns, found) if found.part is None else found
+
+
+def _in_pieces(
+    patterns: Patterns, stage: Stage[Share, Any], pieces: Iterable[Targets], threads: int
+) -> Iterator[Found]:
+    """Hits of all patterns in pieces of a batch, in smaller ones where these have too many as well."""
+    for found in run_ordered((Share(patterns, piece) for piece in pieces), stage.on_cpu, threads):
+        if isinstance(found, list):
+            yield from _in_pieces(patterns, stage, found, threads)
+        else:
+            yield found
 
 
 def whole_or_part(params: SearchParams, patterns: Patterns, form: str, batches: Iterable[Found]) -> Iterator[Found]:
-    """Batches to be written: parts of a record wait for its end where that decides, or its length is written."""
-    wait = params.hits in ("best", "first") or params.best_per_target or form == "paf"
+    """Batches to be written: parts of a record wait for its end where that decides, or its length is written and not
+    known. Of hits of which one is chosen, only the best so far of each pattern wait.
+    """
+    chosen = params.hits in ("best", "first") or params.best_per_target
     parts: list[Found] = []
-    for found in batches:
-        if found.part is None or not wait:
+    for found in merged_parts(batches) if params.merge else batches:
+        if found.part is None or not (chosen or parts or (form == "paf" and found.part.length < 0)):
             yield found
             continue
         parts.append(found)
         if found.part.last:
             yield selected(params, patterns, joined_parts(parts))
             parts.clear()
+        elif chosen:
+            parts[:] = [one_of_each(params, joined_parts(parts))]

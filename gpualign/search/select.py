@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -59,7 +60,7 @@ def found_in(params: SearchParams, all_patterns: bool, patterns: Patterns, targe
     part = None if targets.part is None else replace(targets.part, text=())
     named = targets.names, targets.name_offsets, targets.lengths
     found = Found(*named, moved, targets.symbols, part, targets.records)
-    if params.within is not None and part is not None:
+    if params.within is not None and part is not None and part.length > 2 * params.within:
         near = (moved.end <= params.within) | (moved.start >= part.length - params.within)
         found = found.only(np.flatnonzero(near))
     return selected(params, patterns, found) if part is None and all_patterns else found
@@ -78,10 +79,17 @@ def _matched(targets: Targets, hits: SearchHits) -> tuple[NDArray[np.uint8], NDA
 
 def selected(params: SearchParams, patterns: Patterns, found: Found) -> Found:
     """The hits of whole targets that are asked for, in their order."""
-    hits = found.hits
+    if params.merge:
+        found = found.only(merged(found.hits, found.hits.end)[0])
     if params.best_per_target:
-        return found.only(_best_of_targets(params, patterns, hits))
-    if params.hits not in ("best", "first") or not len(hits):
+        return found.only(_best_of_targets(params, patterns, found.hits))
+    return one_of_each(params, found) if params.hits in ("best", "first") else found
+
+
+def one_of_each(params: SearchParams, found: Found) -> Found:
+    """The first hit of each pattern in each target, or of those with the fewest errors."""
+    hits = found.hits
+    if not len(hits):
         return found
     number = np.arange(len(hits))
     first = (number,) if params.hits == "first" else (number, hits.distance)
@@ -103,6 +111,47 @@ def _best_of_targets(params: SearchParams, patterns: Patterns, hits: SearchHits)
     np.minimum.at(second, group[other], hits.distance[order][other])
     errors = hits.distance[best]
     return np.sort(best[(second - errors >= params.margin) & (errors <= patterns.kept[hits.pattern[best]])])
+
+
+def merged(hits: SearchHits, reach: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """One hit for each locus: hits of a pattern on a strand that overlap, each the next, are one. It is that with the
+    fewest errors, of these the leftmost.
+
+    Args:
+        reach: int64 (n,), where each hit ends, or the locus that it stands for.
+
+    Returns:
+        Numbers of the hits, int64 (m,) in their order, and where their loci end, int64 (m,).
+    """
+    if not len(hits):
+        return np.zeros(0, np.int64), reach
+    order = np.lexsort((hits.start, hits.minus, hits.pattern, hits.target))
+    names = np.stack([hits.target[order], hits.pattern[order], hits.minus[order]])
+    group = np.cumsum((np.diff(names, prepend=names[:, :1]) != 0).any(axis=0))
+    shift = group * (int(reach.max()) + 1)  # groups follow one another
+    after = np.maximum.accumulate(reach[order] + shift)
+    begins = np.flatnonzero(np.append([True], (hits.start[order] + shift)[1:] >= after[:-1]))
+    locus = np.repeat(np.arange(len(begins)), np.diff(np.append(begins, len(hits))))
+    chosen = order[np.lexsort((hits.distance[order], locus))[begins]]
+    ends = np.maximum.reduceat(reach[order], begins)
+    back = np.argsort(chosen)
+    return chosen[back], ends[back]
+
+
+def merged_parts(batches: Iterable[Found]) -> Iterator[Found]:
+    """Parts of records with one hit for each locus: those that the next part may change wait for it."""
+    held, reach = SearchHits.none(), np.zeros(0, np.int64)
+    for found in batches:
+        if found.part is None:
+            yield found
+            continue
+        hits = SearchHits.join([held, found.hits])
+        chosen, reach = merged(hits, np.append(reach, found.hits.end))
+        hits = hits.take(chosen)
+        growing = np.flatnonzero(reach > found.part.end)
+        done = int(growing[0]) if len(growing) and not found.part.last else len(hits)
+        held, reach = hits.take(np.arange(done, len(hits))), reach[done:]
+        yield replace(found, hits=hits.take(np.arange(done)))
 
 
 def joined_parts(parts: list[Found]) -> Found:

@@ -6,6 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from gpualign.engine.gpu.pinned_pool import pinned_copy
 from gpualign.engine.stage import Run, Stage
 from gpualign.search.cpu import Patterns, SearchHits, search_on_cpu
@@ -22,7 +25,7 @@ class Share:
     """A batch of targets, and the patterns to be looked for in it: all, or a group of them."""
 
     patterns: Patterns
-    item: Item
+    item: Item | Targets
 
     @property
     def text_bytes(self) -> int:
@@ -31,17 +34,26 @@ class Share:
 
 
 def search_stage(
-    read: Callable[[Item], Targets], finish: Callable[[Patterns, Targets, SearchHits], Any]
+    read: Callable[[Item | Targets], Targets], finish: Callable[[Patterns, Targets, SearchHits], Any]
 ) -> Stage[Share, Any]:
     """The stage over shares of whose items ``read`` makes targets, and ``finish`` results of the hits.
 
     A device finds where patterns may lie, and the CPU settles it and looks for what devices leave out. Where a device
-    finds too much, or no pattern is for devices, the CPU does all.
+    finds too much, or no pattern is for devices, the CPU does all. Where there are too many hits to be held, the result
+    is a list of smaller batches, :class:`Targets`.
     """
 
+    def settled(patterns: Patterns, targets: Targets, events: NDArray[np.uint64] | None = None) -> Any:
+        try:
+            hits = search_on_cpu(patterns, targets.text, events, patterns.max_hits)
+        except OverflowError:
+            if len(pieces := targets.pieces(patterns.context)) > 1:
+                return pieces
+            hits = search_on_cpu(patterns, targets.text, events)
+        return finish(patterns, targets, hits)
+
     def on_cpu(share: Share) -> Any:
-        targets = read(share.item)
-        return finish(share.patterns, targets, search_on_cpu(share.patterns, targets.text))
+        return settled(share.patterns, read(share.item))
 
     def on_device(share: Share, run: Run) -> Any:
         patterns, targets = share.patterns, read(share.item)
@@ -50,6 +62,6 @@ def search_stage(
         if isinstance(reference, Reference) and patterns.native.fits_device and text.offsets[-1]:
             bases = int(text.offsets[-1])
             events = run(lambda allocate: DeviceSearch(patterns, pinned_copy(reference.words, allocate), bases))
-        return finish(patterns, targets, search_on_cpu(patterns, text, events))
+        return settled(patterns, targets, events)
 
     return Stage(on_cpu, SearchKernel, on_device, slots=_SLOTS)

@@ -87,6 +87,56 @@ class Targets:
     def __len__(self) -> int:
         return len(self.lengths)
 
+    def pieces(self, context: int) -> list[Targets]:
+        """The same in sixteen batches, or fewer where one position would be divided.
+
+        Args:
+            context: as :attr:`Patterns.context` says.
+        """
+        pieces = [self]
+        for _ in range(4):
+            pieces = [half for piece in pieces for half in piece._halves(context)]
+        return pieces
+
+    def _halves(self, context: int) -> list[Targets]:
+        """Two batches of targets, or of the hits that begin in either half of a target."""
+        if (middle := len(self) // 2) > 0:
+            return [self._some(0, middle), self._some(middle, len(self))]
+        whole = RecordPart("", (), 0, 0, 0, 0, int(self.lengths[0]), last=True)
+        part, after = self.part or whole, len(self.text) // 2
+        if after:
+            at = int(self.origin[after])
+            cut = [(self.text.some(0, after), self.origin[:after]), (self.text.some(after, 2), self.origin[after:])]
+        else:
+            begin, end = int(self.text.begin[0]), int(self.text.end[0])
+            middle = (begin + end) // 2
+            if middle == begin:
+                return [self]
+            at = int(self.origin[0]) + middle
+            windows = [self.text.window(*interval, context) for interval in ((begin, middle), (middle, end))]
+            cut = [(text, self.origin + first) for text, first in windows]
+        parts = (replace(part, end=at, last=False), replace(part, begin=at))
+        symbols = (self.symbols // 2, self.symbols - self.symbols // 2)
+        return [
+            replace(self, text=text, target=self.target[: len(origin)], origin=origin, symbols=some, part=half)
+            for (text, origin), half, some in zip(cut, parts, symbols, strict=True)
+        ]
+
+    def _some(self, first: int, after: int) -> Targets:
+        begin, end = np.searchsorted(self.target, [first, after]).tolist()
+        lengths = self.lengths[first:after]
+        names = self.names[self.name_offsets[first] : self.name_offsets[after]]
+        return Targets(
+            names,
+            self.name_offsets[first : after + 1] - self.name_offsets[first],
+            lengths,
+            self.text.some(begin, end),
+            self.target[begin:end] - np.int32(first),
+            self.origin[begin:end],
+            int(lengths.sum()),
+            records=None if self.records is None else self.records.part(first, after),
+        )
+
     def sequence(self) -> NDArray[np.uint8]:
         """uint8, the symbols of the text."""
         if isinstance(self.text.text, Reference):
@@ -195,8 +245,8 @@ def _parts(
 
 
 @STEPS.at("parse")
-def prepare(params: SearchParams, keep: bool, item: Item) -> Targets:
-    """An item, parsed and packed.
+def prepare(params: SearchParams, keep: bool, item: Item | Targets) -> Targets:
+    """An item, parsed and packed, unless it is already.
 
     Args:
         keep: the records are to be written.
@@ -204,6 +254,8 @@ def prepare(params: SearchParams, keep: bool, item: Item) -> Targets:
     Raises:
         InputError: a malformed record.
     """
+    if isinstance(item, Targets):
+        return item
     if isinstance(item, RecordPart):
         return _of_part(params, item)
     packed = None

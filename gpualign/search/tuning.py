@@ -13,6 +13,8 @@ FIRST_EVENTS = 1 << 16
 #: space for events: at least so many, and so many a base; where there are more, the kernels run again with space for
 #: all of them, up to a GiB
 MIN_EVENTS, EVENTS_PER_BASE, MAX_EVENTS = 1 << 20, 0.25, 1 << 27
+#: hits of a batch that are held, about 200 bytes each while they are found; where there are more, it is cut
+MAX_HITS = 1 << 20
 
 #: a core's rate is of bases
 KERNELS = Kernels("search", core_rate=3e8, compile_s=1.5, variants=(("search", {}),))

@@ -39,7 +39,6 @@ BAD_READS = {
         gzip.compress(b"r.fq".ljust(257, b"\0") + b"ustar\0" + bytes(249)),
         "but a tar archive (unpack it)",
     ),
-    "byte order mark": ("\ufeff>r\nACGT\n".encode(), "but text with a byte order mark (save it without one)"),
     "UTF-16": (GOOD.decode().encode("utf-16"), "but UTF-16 text"),
     "minimap2's index": (b"MMI\x02" + bytes(20), "but an index of minimap2 (give its FASTA file)"),
     "cut in the sequence": (GOOD + b"@r2\nAC", ":5: FASTQ record cut short (the last whole record is 'r1')"),

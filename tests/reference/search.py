@@ -30,36 +30,46 @@ def profile(
     fixed: Sequence[int] | None = None,
     overhang: float | None = None,
     share: bool = False,
+    ambiguous: int | None = None,
 ) -> list[int]:
-    """Fewest errors of the pattern against a part of the text that ends after 0, 1, 2, ... symbols."""
-    m, layers, must = len(pattern), 1 if bulges is None else bulges + 1, fixed or [0] * len(pattern)
+    """Fewest errors of the pattern against a part of the text that ends after 0, 1, 2, ... symbols.
 
-    def below(b: int) -> int:
-        return b if bulges is None else b - 1
+    Layer b of the matrix has at most b bulges, and layer a at most a ambiguous bases of the text.
+    """
+    m, must = len(pattern), fixed or [0] * len(pattern)
+    layers = [(a, b) for a in range((ambiguous or 0) + 1) for b in range(1 if bulges is None else bulges + 1)]
+    far = [FAR] * (m + 1)
 
-    now = [[0] * (m + 1) for _ in range(layers)]
-    for b in range(layers):
+    def below(layer: tuple[int, int]) -> tuple[int, int]:
+        return layer if bulges is None else (layer[0], layer[1] - 1)
+
+    now: dict[tuple[int, int], list[int]] = {}
+    for layer in layers:
+        now[layer] = [0] * (m + 1)
         for i in range(1, m + 1):
-            gap = FAR if must[i - 1] or below(b) < 0 else now[below(b)][i - 1] + 1
-            now[b][i] = gap if overhang is None else math.floor(overhang * i + 1e-9)
-    found = [now[-1][m]]
+            gap = FAR if must[i - 1] else now.get(below(layer), far)[i - 1] + 1
+            now[layer][i] = gap if overhang is None else math.floor(overhang * i + 1e-9)
+    found = [now[layers[-1]][m]]
     equal = {symbol: [matches(own, symbol, share) for own in pattern] for symbol in set(text)}
     for j, symbol in enumerate(text, start=1):
-        after = [[0] * (m + 1) for _ in range(layers)]
-        same = equal[symbol]
-        for b in range(layers):
-            before, column, lower = now[b], after[b], below(b)
+        after: dict[tuple[int, int], list[int]] = {}
+        same, spent = equal[symbol], ambiguous is not None and symbol not in "ACGT"
+        for layer in layers:
+            from_ = (layer[0] - spent, layer[1])
+            before, gaps = now.get(from_, far), now.get(below(from_), far)
+            column = after[layer] = [0] * (m + 1)
+            lower = after.get(below(layer), far)
             for i in range(1, m + 1):
                 value = before[i - 1] + (0 if same[i - 1] else FAR if must[i - 1] else 1)
-                if lower >= 0 and not (must[i - 1] and (i == m or must[i])):
-                    value = min(value, now[lower][i] + 1)
-                if lower >= 0 and not must[i - 1]:
-                    value = min(value, after[lower][i - 1] + 1)
+                if not (must[i - 1] and (i == m or must[i])):
+                    value = min(value, gaps[i] + 1)
+                if not must[i - 1]:
+                    value = min(value, lower[i - 1] + 1)
                 column[i] = min(value, FAR)
         now = after
-        best = now[-1][m]
+        best = now[layers[-1]][m]
         if overhang is not None and j == len(text):
-            best = min([best, *(now[-1][i] + math.floor(overhang * (m - i) + 1e-9) for i in range(1, m))])
+            best = min([best, *(now[layers[-1]][i] + math.floor(overhang * (m - i) + 1e-9) for i in range(1, m))])
         found.append(best)
     return found
 

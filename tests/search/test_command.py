@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from gpualign.search import cpu
 from tests.helpers.bad_bytes import bam as bam_of
 from tests.helpers.files import write_fasta, write_fastq
 from tests.helpers.sequences import reverse_complement
@@ -122,6 +121,20 @@ def test_counts_of_each_pattern(cli, tmp_path: Path) -> None:
     assert json.loads(report.read_text())["hits_by_distance"] == {"b": [2, 2]}
 
 
+def test_counts_are_of_loci(cli, genome: Path, tmp_path: Path) -> None:
+    """With --counts a table has the sites that are counted, without it every hit."""
+    words = ("search", "-P", GUIDE, genome, "-k", "3", "--strand", "plus", "--hits", "all", "--no-header")
+    every = rows(cli(*words)[1])
+    assert len([row for row in every if 1180 < int(row[3]) < 1221]) > 1
+    counts = tmp_path / "counts.tsv"
+    merged = rows(cli(*words, "--counts", counts)[1])
+    assert merged == rows(cli(*words, "--merge")[1])
+    assert [row[3:7] for row in merged if 1180 < int(row[3]) < 1221] == [["1201", "1220", "20", "0"]]
+    assert rows(counts.read_bytes())[1][:3] == [GUIDE, str(len(merged)), "1"]
+    assert rows(cli(*words, "--no-merge", "--counts", counts)[1]) == every
+    assert rows(counts.read_bytes())[1][1] == str(len(every))
+
+
 def test_no_header_where_a_file_is_missing(cli, genome: Path) -> None:
     status, out, errors = cli("search", "-P", "ACGT", genome, "missing.fa", "-k", "1")
     assert (status, out) == (3, b"")
@@ -157,14 +170,6 @@ def test_lines_that_are_no_patterns(cli, genome: Path, tmp_path: Path) -> None:
         assert "p.txt:2: " in errors
         assert "a line is a pattern, or a name, a tab and a pattern" in errors
     assert cli("search", "-P", f"{GUIDE}, {OTHER}", genome, "-k", "0")[1].count(b"\n") == 3
-
-
-def test_more_hits_than_can_be_held(cli, genome: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cpu, "_MOST_HITS", 1000)
-    words = ("search", "-P", "ACGTAC", genome, "-k", "6", "--hits", "all", "-o", tmp_path / "out")
-    status, _, errors = cli(*words)
-    assert (status, list(tmp_path.glob("out*"))) == (5, [])
-    assert "a batch of targets has more than 1,000 hits (allow fewer errors, or make --batch-size smaller)" in errors
 
 
 @pytest.mark.parametrize(

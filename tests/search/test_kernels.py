@@ -54,7 +54,8 @@ def test_the_command_writes_the_same(
     patterns = [texts[0][at : at + size] for at, size in ((0, 20), (4960, 90), (300, 12), (77, 33), (4000, 64))]
     patterns = [mutate(rng, pattern, 0.05) for pattern in patterns] + [texts[3][:200], "ACGTNNRYAC"]
     targets, wanted = write_fasta(tmp_path / "t.fa", texts), write_fasta(tmp_path / "p.fa", patterns)
-    for options in (["-k", "2"], ["-k", "4", "--hits", "all", "-p"], ["-e", "0.1", "--pam", "NGG"]):
+    rules = (["-k", "2"], ["-k", "4", "--hits", "all", "-p"], ["-e", "0.1", "--pam", "NGG"], ["-k3", "--max-n", "2"])
+    for options in rules:
         written = []
         for device in ("cpu", "cuda"):
             status, out, errors = cli("search", wanted, targets, *options, "--device", device, "--batch-size", "1K")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from typing import Any
 
@@ -105,9 +106,54 @@ def test_ambiguous_bases_of_targets() -> None:
     assert found(["ACGTNCGTRC"], text, 0, strand="plus") == {(0, 0, "+", 10, 0)}
     assert found(["ACGTACGTAC"], text, 0, strand="plus", max_ambiguous=2) == {(0, 0, "+", 10, 0)}
     assert found(["ACGTACGTAC"], text, 0, strand="plus", max_ambiguous=1) == set()
-    for patterns, texts, k, all_ends in cases(11, 12, 20, "ACGTRN", 60):
-        expected = reference.search(patterns, texts, k, all_ends=all_ends, share=True)
-        assert found(patterns, texts, k, hits="all" if all_ends else "local", max_ambiguous=1 << 20) == expected
+
+
+def beside_ambiguous_runs(seed: int, count: int) -> Any:
+    """Patterns that the bases of a text spell, without a few of them; texts with N runs; errors and limits."""
+    rng = random.Random(seed)
+    for _ in range(count):
+        parts = [
+            "".join(rng.choices("ACGT", k=rng.randrange(40))) + rng.choice("NNRY") * rng.choice([0, 1, 2, 3, 8, 30])
+            for _ in range(4)
+        ]
+        text = "".join(parts) + "".join(rng.choices("ACGT", k=30))
+        size = rng.choice([6, 12, 20, 24])
+        at = rng.randrange(len(text) - size)
+        site = "".join(base if base in "ACGT" else rng.choice("ACGT") for base in text[at : at + size])
+        pattern = mutate(rng, site, 0.1) or "A"
+        yield pattern, text, rng.randrange(5), rng.choice([1, 1, 2, 3, 5, 9, 1 << 20]), rng.random() < 0.5
+
+
+@pytest.mark.parametrize("rules", ["", "bulges", "overhang", "fixed"])
+def test_a_limit_of_ambiguous_bases(rules: str) -> None:
+    """A hit is an end of any alignment that keeps both limits, and the one reported keeps them."""
+    for pattern, text, k, most, all_ends in beside_ambiguous_runs(len(rules), 10):
+        options: dict[str, Any] = {"hits": "all" if all_ends else "local", "max_ambiguous": most}
+        expect: dict[str, Any] = {"all_ends": all_ends, "ambiguous": most if most < 10 else None}
+        if rules == "bulges":
+            options["max_bulges"] = expect["bulges"] = 1
+        elif rules == "overhang":
+            options["ends"], expect["overhang"] = "free", 0.5
+        elif rules == "fixed":
+            options["fixed"], expect["fixed"] = "1", [[1] + [0] * (len(pattern) - 1)]
+        assert found([pattern], [text], k, **options) == reference.search([pattern], [text], k, share=True, **expect)
+        for row in gpualign.search([pattern], [text], k, path=True, device="cpu", **options):
+            assert sum(base not in "ACGT" for base in row.matched) <= most
+
+
+def test_bases_left_out_beside_a_run() -> None:
+    """Three bases of the pattern are missing, or three N match instead of them."""
+    pattern, text = "ACGGTCATTGCAGGCTTACA", "N" * 20 + "GTCATTGCAGGCTTACAGGG"
+    for most, distance, cigar, start in ((0, 3, "3X17=", 17), (1, 2, "", 19), (2, 1, "", 18), (3, 0, "20=", 17)):
+        rows = gpualign.search([pattern], [text], 3, strand="plus", max_ambiguous=most, path=True)
+        (row,) = [row for row in rows if row.end == 37]
+        assert (row.distance, row.start, row.cigar) == (distance, start, cigar or row.cigar)
+
+
+def test_a_pattern_inside_a_run() -> None:
+    """It has as many ambiguous bases as it may have, wherever it lies."""
+    rows = gpualign.search(["ACGTAC"], ["A" + "N" * 30 + "A"], 0, strand="plus", hits="all", max_ambiguous=6)
+    assert rows["start"].tolist() == list(range(26))
 
 
 @pytest.mark.parametrize("length", [1, 31, 32, 33, 63, 64, 65, 127, 128, 129, 300])
@@ -205,6 +251,35 @@ def test_which_hits() -> None:
     assert gpualign.search(["ACGTACG"], text, 1, **options)["start"].tolist() == [2, 15, 27]
     assert gpualign.search(["ACGTACG"], text, 1, hits="first", **options)["start"].tolist() == [2]
     assert gpualign.search(["ACGTACC"], [text[0] + "ACGTACC"], 1, hits="best", **options)["start"].tolist() == [36]
+
+
+def loci_of(rows: Any) -> list[tuple[int, int, str, int, int, int]]:
+    """Each locus by a hit; loci are found by comparing all hits with each other."""
+    groups: list[list[tuple[Any, ...]]] = []
+    for hit in [(row.target, row.pattern, row.strand, row.distance, row.start, row.end) for row in rows]:
+        near = [group for group in groups if any(hit[:3] == o[:3] and hit[4] < o[5] and o[4] < hit[5] for o in group)]
+        groups = [group for group in groups if group not in near] + [[hit, *itertools.chain(*near)]]
+    return sorted(min(group) for group in groups)
+
+
+@pytest.mark.parametrize("part", [37, 1 << 20])
+def test_overlapping_hits_are_one_locus(monkeypatch: pytest.MonkeyPatch, part: int) -> None:
+    """The same ones wherever targets are cut, and in groups of patterns."""
+    rng = random.Random(12)
+    text = "".join(rng.choices("ACGT", k=200)) + "AC" * 40 + "".join(rng.choices("ACGT", k=60)) + "A" * 40
+    patterns = ["ACACACACACGT", "A" * 20, text[100:130], reference.reverse_complement(text[3:23]), "GATTTG"]
+    texts = [text, "ACGT", text[90:140] + text[100:130]]
+    for k, hits in ((2, "local"), (3, "all"), (3, "local")):
+        every = loci_of(gpualign.search(patterns, texts, k, hits=hits))  # type: ignore[arg-type]
+        with monkeypatch.context() as small:
+            small.setattr(api, "_BATCH", part)
+            small.setattr(run, "_GROUP", 2)
+            rows = gpualign.search(patterns, texts, k, hits=hits, merge=True)  # type: ignore[arg-type]
+        got = [(row.target, row.pattern, row.strand, row.distance, row.start, row.end) for row in rows]
+        assert sorted(got) == every
+        assert [(row.target, row.start) for row in rows] == sorted((row.target, row.start) for row in rows)
+    rows = gpualign.search([text[100:130]], texts, 3, merge=True)
+    assert rows[["target", "start", "distance"]].tolist() == [(0, 100, 0), (2, 10, 0), (2, 50, 0)]
 
 
 def test_one_pattern_a_target() -> None:

@@ -6,6 +6,7 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <stdexcept>
 #include <vector>
 
@@ -37,7 +38,9 @@ public:
     // Throws std::overflow_error where there are more than `most` hits, which would take too much memory.
     HitFinder(
         const SearchPatterns& patterns, const SearchText& text, const std::vector<SearchShare>& shares, size_t most)
-        : patterns_(patterns), text_(text), shares_(shares), most_(most), matrix_(patterns) {}
+        : patterns_(patterns), text_(text), shares_(shares), most_(most), matrix_(patterns) {
+        if (patterns.dna() && patterns.settings().max_ambiguous > 0) max_ambiguous_ = patterns.settings().max_ambiguous;
+    }
 
     void run(std::vector<SearchPlace>& places, SearchHits& out) {
         add_overhangs(places);
@@ -111,21 +114,30 @@ private:
         const int64_t origin = std::max<int64_t>(0, first - reach);
         text_.read(sequence, minus, origin, last, window_);
         ends_.clear();
-        const auto each = [&](int64_t column, int value) {
-            const int64_t at = origin + column + 1;
-            if (at >= first && value <= pattern.limit) ends_.push_back({at, value});
-            return true;
-        };
         const bool at_begin = origin == 0 && !begin_open, at_end = last == length && !end_open;
         if (at_begin && first == 1 && patterns_.settings().overhang >= 0 &&
             matrix_.hung(pattern.rows()) <= pattern.limit)
             ends_.push_back({0, matrix_.hung(pattern.rows())});  // no hit, but the next ones follow it
-        if (patterns_.constrained(pattern)) {
-            matrix_.profile(pattern, window_.data(), last - origin, at_begin, at_end, each);
-        } else {
-            if (loaded_ != strand) blocks_.load(patterns_, pattern, 0, pattern.rows()), loaded_ = strand;
-            if (blocks_.one_word()) blocks_.run_traced(window_.data(), last - origin, pattern.limit, columns_, each);
-            else blocks_.run(window_.data(), last - origin, pattern.limit, each);
+        const bool constrained = patterns_.constrained(pattern);
+        if (!constrained && loaded_ != strand) blocks_.load(patterns_, pattern, 0, pattern.rows()), loaded_ = strand;
+        // An alignment has every symbol between its ends, so a limit of ambiguous ones is a limit of where it begins,
+        // the same one for all ends up to the next ambiguous symbol.
+        const int64_t size = last - origin;
+        for (int64_t done = 0, stop; done < size; done = stop) {
+            const int64_t from = first_of(done + 1, reach);
+            stop = last_of(from, size);
+            const auto each = [&](int64_t column, int value) {
+                const int64_t end = from + column + 1;
+                if (end > done && origin + end >= first && value <= pattern.limit)
+                    ends_.push_back({origin + end, value});
+                return true;
+            };
+            const uint8_t* text = window_.data() + from;
+            traced_ = !constrained && blocks_.one_word() && from == 0 && stop == size;
+            if (constrained)
+                matrix_.profile(pattern, text, stop - from, at_begin && from == 0, at_end && stop == size, each);
+            else if (traced_) blocks_.run_traced(text, size, pattern.limit, columns_, each);
+            else blocks_.run(text, stop - from, pattern.limit, each);
         }
         for (size_t i = 0; i < ends_.size(); i++) {
             if (i % 256 == 255 && stop_()) throw Stopped();
@@ -147,20 +159,17 @@ private:
     void align(int strand, const SearchPattern& pattern, size_t sequence, int64_t origin, const End& end, bool at_begin,
         bool at_end) {
         const bool minus = strand & 1;
-        const int64_t first = std::max(origin, end.at - pattern.rows() - end.value);
-        const uint8_t* window = window_.data() + (first - origin);
+        const int64_t first = origin + first_of(end.at - origin, pattern.rows() + end.value);
         const size_t operation = operations_.size();
-        const SearchAlignment found = !patterns_.constrained(pattern) && blocks_.one_word()
+        const SearchAlignment found = traced_
                                           ? follow(pattern, end.at - origin, end.value, first - origin)
-                                          : matrix_.trace(pattern, window, end.at - first, at_begin && first == 0,
-                                                at_end, end.value, operations_);
+                                          : matrix_.trace(pattern, window_.data() + (first - origin), end.at - first,
+                                                at_begin && first == 0, at_end, end.value, operations_);
         const int64_t start = first + found.start, length = text_.length(sequence);
         Hit hit{int32_t(sequence), strand >> 1, end.value, found.pattern_start, found.pattern_end, minus,
             minus ? length - end.at : start, minus ? length - start : end.at, operation, operations_.size()};
         const SearchShare& share = shares_[sequence];
-        if (hit.start < share.begin || hit.start >= share.end ||
-            ambiguous(window + found.start, end.at - start) > patterns_.settings().max_ambiguous)
-            return operations_.resize(operation);
+        if (hit.start < share.begin || hit.start >= share.end) return operations_.resize(operation);
         if (hits_.size() == most_) throw std::overflow_error("too many hits");
         hits_.push_back(hit);
     }
@@ -174,13 +183,20 @@ private:
         return {before - first, 0, pattern.rows()};
     }
 
-    // Ambiguous symbols, where there is a limit of them.
-    int ambiguous(const uint8_t* symbols, int64_t count) const {
-        if (!patterns_.dna() || patterns_.settings().max_ambiguous == 0) return 0;
-        int n = 0;
-        for (int64_t i = 0; i < count; i++) n += (symbols[i] & (symbols[i] - 1)) != 0;
-        return n;
+    // The first symbol of the longest interval before `end`, of at most `longest` symbols, that has no more ambiguous
+    // ones than a hit may have; and the end of the longest one from `begin` on.
+    int64_t first_of(int64_t end, int64_t longest) const {
+        int64_t first = end;
+        for (int left = max_ambiguous_; first > std::max<int64_t>(0, end - longest); first--)
+            if ((left -= is_ambiguous(first - 1)) < 0) break;
+        return first;
     }
+    int64_t last_of(int64_t begin, int64_t size) const {
+        for (int left = max_ambiguous_; begin < size; begin++)
+            if ((left -= is_ambiguous(begin)) < 0) break;
+        return begin;
+    }
+    bool is_ambiguous(int64_t at) const { return window_[size_t(at)] & (window_[size_t(at)] - 1); }
 
     void finish(SearchHits& out) {
         const auto key = [](const Hit& h) {
@@ -210,7 +226,8 @@ private:
     SearchMatrix matrix_;
     SearchBlocks blocks_;
     StopAsked stop_;
-    int loaded_ = -1;
+    int loaded_ = -1, max_ambiguous_ = std::numeric_limits<int>::max();
+    bool traced_ = false;  // columns_ has the whole window
     std::vector<uint8_t> window_;
     std::vector<SearchBlocks::Trace> columns_;
     std::vector<End> ends_;

@@ -3,6 +3,7 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -19,9 +20,10 @@ namespace gpualign {
 
 class SearchScan {
 public:
+    // Throws std::overflow_error where `out` gets far more than `most` places.
     SearchScan(const SearchPatterns& patterns, const SearchTables& tables, const SearchText& text,
-        std::vector<SearchPlace>& out)
-        : patterns_(patterns), tables_(tables), text_(text), out_(out), climb_(patterns, tables, text) {}
+        std::vector<SearchPlace>& out, size_t most)
+        : patterns_(patterns), tables_(tables), text_(text), out_(out), most_(most), climb_(patterns, tables, text) {}
 
     void run() {
         if (tables_.has_seeds()) {
@@ -46,6 +48,7 @@ public:
     void take(const SearchEvent& event) {
         if (event.segment & kSearchStrand) out_.push_back({int32_t(event.segment & ~kSearchStrand), event.begin});
         else add(tables_.segments()[event.segment], event.begin);
+        if (out_.size() > most_) throw std::overflow_error("too many places");
     }
 
     // What a device does not look for.
@@ -59,6 +62,7 @@ private:
 
     void check_stop() {
         if (stop_()) throw Stopped();
+        if (out_.size() > most_) throw std::overflow_error("too many places");
     }
 
     // Patterns without seeds of more than 64 rows.
@@ -76,22 +80,25 @@ private:
             const bool any = kBaseSets.of[text_.packed.run_bases[r]] == 15;
             if (any && settings.max_ambiguous == 0) continue;  // matches what matches all bases
             const int64_t begin = text_.packed.run_starts[r], end = text_.packed.run_ends[r];
-            for (int64_t at = begin; at < end; at++) {
-                if (settings.max_ambiguous > 0 && at - begin >= settings.max_ambiguous &&
-                    end - at > settings.max_ambiguous) {
-                    at = end - settings.max_ambiguous - 1;
-                    continue;
-                }
-                for (int s = 0; s < patterns_.strands(); s++) {
-                    if (!patterns_.wanted(s)) continue;
-                    const SearchPattern& pattern = patterns_.strand(s);
-                    for (int64_t from = at - pattern.rows() - pattern.limit; from <= at + pattern.limit;
-                        from += 1 + 2 * pattern.limit)
-                        out_.push_back({s, from});
-                    out_.push_back({s, at});
-                }
+            for (int s = 0; s < patterns_.strands(); s++) {
+                if (!patterns_.wanted(s)) continue;
+                // a hit with bases outside a run has no more of it than may be ambiguous; only small ones fit inside
+                const int64_t most = settings.max_ambiguous,
+                              least = patterns_.strand(s).rows() - patterns_.strand(s).limit;
+                if (most == 0 || least <= most || end - begin <= 2 * most) around(s, begin, end);
+                else around(s, begin, begin + most), around(s, end - most, end);
             }
+            check_stop();
         }
+    }
+
+    // Wherever a pattern has one of the symbols [begin, end).
+    void around(int strand, int64_t begin, int64_t end) {
+        const SearchPattern& pattern = patterns_.strand(strand);
+        for (int64_t from = begin - pattern.rows() - pattern.limit; from < end + pattern.limit;
+            from += 1 + 2 * pattern.limit)
+            out_.push_back({strand, from});
+        out_.push_back({strand, end + pattern.limit});
     }
 
     template <int Bases> void look_up() {
@@ -342,6 +349,7 @@ private:
     const SearchTables& tables_;
     const SearchText& text_;
     std::vector<SearchPlace>& out_;
+    const size_t most_;
     SearchClimb climb_;
     SearchBlocks blocks_;
     StopAsked stop_;

@@ -82,7 +82,8 @@ std::vector<SearchShare> shares_of(
 SearchHits found_in(const SearchIndex& index, const SearchText& text, const std::vector<SearchShare>& shares,
     const std::optional<Input<uint64_t>>& events, size_t most) {
     std::vector<SearchPlace> places;
-    SearchScan scan(index.patterns(), index.tables(), text, places);
+    constexpr size_t kPlacesPerHit = 32;  // at most: a place has 16 bytes, and most are near another one
+    SearchScan scan(index.patterns(), index.tables(), text, places, kPlacesPerHit * most);
     if (events) {
         for (size_t i = 0; i < events->size(); i++) {
             SearchEvent event;
