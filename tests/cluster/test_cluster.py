@@ -96,7 +96,7 @@ def test_single_linkage_of_substitutions() -> None:
     result = gpualign.cluster(sequences, 0.9, order="input", linkage="single", **gaps, device="cpu")
     assert result.labels.tolist() == expected
     assert 6 < len(set(expected)) < 100
-    assert result.table.names == ("sequence", "cluster", "centroid")
+    assert result.table.names == ("sequence", "cluster", "centroid", "sequence_name", "centroid_name")
 
 
 def all_pairs(sequences: list[str], least: float, coverage: float = 0.0, definition: int = 1, **alignment):

@@ -163,7 +163,7 @@ def device_writes_too(monkeypatch: pytest.MonkeyPatch) -> None:
         written = of_host(self, found)
         if self.for_device(found):
             bam = self.sample.layout.record_form == "bam"
-            item = TextBatch.of(replace(found, batch=found.columns(), text=None), bam, deflate=False)
+            item = TextBatch.of(replace(found, reads=found.columns()), bam, deflate=False)
             text, count = text_in_scalar_code(self.index.reference, item)
             assert text == written.records.tobytes()
             assert count == found.wanted_records
