@@ -338,6 +338,7 @@ def test_warnings(tmp_path: Path, cli: Cli, genome: str) -> None:
     for file, mates in zip((one, two), zip(*reads_of(genome, 40, 80, 7), strict=True), strict=True):
         write_fastq(file, *mates)
     long = write_fastq(tmp_path / "long.fq", ("l", bisulfite(genome[:1500]), "I" * 1500))
+    plain = write_fastq(tmp_path / "plain.fq", *((f"p{i}", genome[20 * i : 20 * i + 80], "I" * 80) for i in range(180)))
     sheet.write_text(f"sample,fastq_1,fastq_2\na,{two},{one}\n")
     other = "% of the reads suggest that they were converted the other way"
     out = tmp_path / "out"
@@ -348,6 +349,10 @@ def test_warnings(tmp_path: Path, cli: Cli, genome: str) -> None:
         ((fasta, "--samples", sheet), f"sample 'a': the bases of 100 {other}"),
         ((fasta, one, two, "--sort", "--rrbs", "--mark-duplicates"), "leave out --mark-duplicates"),
         ((fasta, long), "with the scores of short reads (--meth is for short reads)"),
+        (
+            (fasta, plain),
+            "the reads do not look converted: 0 % of their cytosines outside CpG are",
+        ),
         ((fasta, one, two), ""),
         ((fasta, f"{one},{two}", "--non-directional"), ""),
     ):
