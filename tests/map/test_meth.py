@@ -331,6 +331,22 @@ def test_refused(tmp_path: Path, cli: Cli, genome: str) -> None:
     assert "bisulfite" in err
 
 
+@pytest.mark.parametrize("library", ["--meth", "--pbat"])
+def test_edits_in_every_seed(tmp_path: Path, cli: Cli, genome: str, library: str) -> None:
+    """With one of two mismatches undone a read of 50 bases has a window of 31 bases."""
+    fasta, reads, starts = write_fasta(tmp_path / "g.fa", g=genome), [], range(0, 2000, 50)
+    for start in starts:
+        read = list(bisulfite(genome[start : start + 50]))
+        for at in (16, 33):
+            read[at] = {"A": "G", "G": "A", "C": "A", "T": "G"}[read[at]]
+        text = "".join(read)
+        reads.append((f"r{start}", text if library == "--meth" else reverse_complement(text), "I" * 50))
+    words = ("map", *dict.fromkeys(("--meth", library)), "-k", "23", "-w", "9", fasta, write_fastq(tmp_path / "r.fq", *reads))
+    assert cli(*words, "-o", tmp_path / "o.sam")[0] == 0
+    with pysam.AlignmentFile(str(tmp_path / "o.sam")) as records:
+        assert [record.reference_start for record in records] == list(starts)
+
+
 def test_warnings(tmp_path: Path, cli: Cli, genome: str) -> None:
     """Of reads of another library, of long ones, and of duplicates among fragments between sites."""
     fasta, sheet = write_fasta(tmp_path / "g.fa", g=genome), tmp_path / "sheet.csv"
