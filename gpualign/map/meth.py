@@ -79,6 +79,9 @@ def params_as(params: MapParams, which: Which) -> MapParams:
 
 #: share of the reads whose bases suggest the other conversion that a warning takes
 _MANY_OTHERS = 0.2
+#: share of the cytosines outside CpG, of at least so many, that are converted in any bisulfite reads: most are not
+#: methylated, in plants either
+_FEW_CONVERTED, _MANY_CYTOSINES = 0.5, 1000
 
 
 def warn_of_meth(params: MapParams, records: RecordOptions, warn: Callable[[str], None]) -> None:
@@ -94,7 +97,14 @@ def warn_of_meth(params: MapParams, records: RecordOptions, warn: Callable[[str]
 
 
 def warn_of_library(params: MapParams, statistics: MapStatistics, warn: Callable[[str], None]) -> None:
-    """Print a warning if the reads seem to be of another library of bisulfite reads."""
+    """Print a warning if the reads seem to be of another library of bisulfite reads, or not to be converted."""
+    methylated, converted = statistics.cytosines_outside_cpg
+    cytosines = methylated + converted
+    if cytosines >= _MANY_CYTOSINES and converted < _FEW_CONVERTED * cytosines:
+        return warn(  # whose bases suggest either way
+            f"the reads do not look converted: {100 * converted / cytosines:.0f} % of their cytosines outside CpG are "
+            "(reads that are no bisulfite reads are mapped without --meth)"
+        )
     other = statistics.other_library / max(1, statistics.reads)
     if other >= _MANY_OTHERS:
         way = "add --pbat" if params.meth == "directional" else "leave out --pbat"

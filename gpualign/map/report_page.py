@@ -44,6 +44,7 @@ class Histogram:
         first: value of the first bin; width: of each bin.
         decimals: of the values.
         logarithmic: use a logarithmic scale of counts.
+        note: what stands below the title; empty: the sum of the counts.
     """
 
     title: str
@@ -54,6 +55,7 @@ class Histogram:
     width: float = 1.0
     decimals: int = 0
     logarithmic: bool = False
+    note: str = ""
 
     def label(self, value: float) -> str:
         return f"{value:.{self.decimals}f}"
@@ -123,7 +125,10 @@ def _methylation_by_position(context: str, mate: str, counts: list[list[int]]) -
     pieces = [counts[i : i + joined] for i in range(0, len(counts), joined)]
     shares = [_percent(sum(m for m, _ in piece), sum(c for _, c in piece)) for piece in pieces]
     title = f"Methylation of {context} in {mate}"
-    return Histogram(title, "base of the read", "% methylated", [round(share) for share in shares], 1, joined)
+    total = sum(m for m, _ in counts), sum(c for _, c in counts)
+    note = f"{_percent(*total):.2f} % of {sum(total):,} bases methylated"
+    heights = [round(share) for share in shares]
+    return Histogram(title, "base of the read", "% methylated", heights, 1, joined, note=note)
 
 
 def _percent(part: int, rest: int) -> float:
@@ -217,7 +222,9 @@ def _coverage(report: dict[str, Any]) -> dict[str, str]:
 
 def _figure(histogram: Histogram) -> str:
     total = sum(histogram.counts)
-    note = f"{total:,} {histogram.y_label}" + (", logarithmic heights" if histogram.logarithmic else "")
+    note = histogram.note or f"{total:,} {histogram.y_label}" + (
+        ", logarithmic heights" if histogram.logarithmic else ""
+    )
     return (
         f"<figure style='margin:0'><h2>{escape(histogram.title)}</h2><p class='note'>{escape(note)}</p>\n"
         f"{_svg(histogram)}</figure>\n"

@@ -114,6 +114,12 @@ class MapStatistics:
         text = f"{counted(self.reads, 'read')}, {self.mapped:,} mapped{share}"
         return text if of_library is None else f"{text}, {self.properly_paired:,} in proper pairs ({of_library})"
 
+    @property
+    def cytosines_outside_cpg(self) -> tuple[int, int]:
+        """Methylated and converted ones of bisulfite reads."""
+        outside = self.conversions_by_contig.reshape(-1, 2 * len(CONTEXTS)).sum(0)[2:]
+        return int(outside[::2].sum()), int(outside[1::2].sum())
+
     def conversions(self, names: list[str]) -> dict[str, Any]:
         """The report's fields on bisulfite reads, [methylated, converted] bases; none of other reads.
 
@@ -125,8 +131,7 @@ class MapStatistics:
         contigs = self.conversions_by_contig.reshape(-1, 2 * len(CONTEXTS))
         positions = self.conversions_by_position.reshape(-1, 2, 2 * len(CONTEXTS))
         total = contigs.sum(0)
-        outside = total[2:]
-        converted = float(outside[1::2].sum()) / max(1, int(outside.sum()))
+        methylated, converted = self.cytosines_outside_cpg
         by_position = {
             f"R{mate + 1}": {
                 context: positions[:, mate, 2 * i : 2 * i + 2].tolist() for i, context in enumerate(CONTEXTS)
@@ -137,7 +142,7 @@ class MapStatistics:
         return {
             "conversion": {
                 **_of_contexts(total),
-                "rate_outside_cpg": round(converted, 6),
+                "rate_outside_cpg": round(converted / max(1, methylated + converted), 6),
                 "unconverted_reads": self.unconverted,
                 "contigs": {name: _of_contexts(row) for name, row in zip(names, contigs, strict=True) if row.any()},
                 "by_position": by_position,

@@ -113,8 +113,9 @@ def open_methylation(
     )
     with contextlib.ExitStack() as stack:
         outputs = [stack.enter_context(open_output(name, threads)) for name in paths]
-        for output, context in zip(outputs, CONTEXTS, strict=False):
-            if not bismark:
+        for name, output, context in zip(paths, outputs, CONTEXTS, strict=False):
+            # compressed files are indexed by tabix, which takes no track lines
+            if not bismark and not name.lower().endswith((".gz", ".bgz")):
                 output.write(f'track type="bedGraph" description="{context} methylation levels"\n'.encode())
         writer = MethylationWriter(counter, outputs)
         yield writer

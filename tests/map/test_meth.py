@@ -331,6 +331,22 @@ def test_refused(tmp_path: Path, cli: Cli, genome: str) -> None:
     assert "bisulfite" in err
 
 
+@pytest.mark.parametrize("library", ["--meth", "--pbat"])
+def test_edits_in_every_seed(tmp_path: Path, cli: Cli, genome: str, library: str) -> None:
+    """With one of two mismatches undone a read of 50 bases has a window of 31 bases."""
+    fasta, reads, starts = write_fasta(tmp_path / "g.fa", g=genome), [], range(0, 2000, 50)
+    for start in starts:
+        read = list(bisulfite(genome[start : start + 50]))
+        for at in (16, 33):
+            read[at] = {"A": "G", "G": "A", "C": "A", "T": "G"}[read[at]]
+        text = "".join(read)
+        reads.append((f"r{start}", text if library == "--meth" else reverse_complement(text), "I" * 50))
+    words = ("map", *{"--meth": 0, library: 0}, "-k", "23", "-w", "9", fasta)
+    assert cli(*words, write_fastq(tmp_path / "r.fq", *reads), "-o", tmp_path / "o.sam")[0] == 0
+    with pysam.AlignmentFile(str(tmp_path / "o.sam")) as records:
+        assert [record.reference_start for record in records] == list(starts)
+
+
 def test_warnings(tmp_path: Path, cli: Cli, genome: str) -> None:
     """Of reads of another library, of long ones, and of duplicates among fragments between sites."""
     fasta, sheet = write_fasta(tmp_path / "g.fa", g=genome), tmp_path / "sheet.csv"
@@ -338,6 +354,7 @@ def test_warnings(tmp_path: Path, cli: Cli, genome: str) -> None:
     for file, mates in zip((one, two), zip(*reads_of(genome, 40, 80, 7), strict=True), strict=True):
         write_fastq(file, *mates)
     long = write_fastq(tmp_path / "long.fq", ("l", bisulfite(genome[:1500]), "I" * 1500))
+    plain = write_fastq(tmp_path / "plain.fq", *((f"p{i}", genome[20 * i : 20 * i + 80], "I" * 80) for i in range(180)))
     sheet.write_text(f"sample,fastq_1,fastq_2\na,{two},{one}\n")
     other = "% of the reads suggest that they were converted the other way"
     out = tmp_path / "out"
@@ -348,6 +365,10 @@ def test_warnings(tmp_path: Path, cli: Cli, genome: str) -> None:
         ((fasta, "--samples", sheet), f"sample 'a': the bases of 100 {other}"),
         ((fasta, one, two, "--sort", "--rrbs", "--mark-duplicates"), "leave out --mark-duplicates"),
         ((fasta, long), "with the scores of short reads (--meth is for short reads)"),
+        (
+            (fasta, plain),
+            "the reads do not look converted: 0 % of their cytosines outside CpG are",
+        ),
         ((fasta, one, two), ""),
         ((fasta, f"{one},{two}", "--non-directional"), ""),
     ):

@@ -111,6 +111,11 @@ def test_counts_are_those_of_the_records(tmp_path: Path, cli: Cli, files: tuple[
         assert lines == lines_of(counts, context)
     assert cli(*words, "--methylation", tmp_path / "m.bedgraph", "-t", "1")[0] == 0
     assert (tmp_path / "m.bedgraph").read_bytes() == Path(f"{prefix}_CpG.bedGraph").read_bytes()
+    # tabix takes no track line
+    assert cli(*words, "--methylation", tmp_path / "m.bedgraph.gz")[0] == 0
+    pysam.tabix_index(str(tmp_path / "m.bedgraph.gz"), preset="bed")
+    with pysam.TabixFile(str(tmp_path / "m.bedgraph.gz")) as table:
+        assert list(table.fetch()) == (tmp_path / "m.bedgraph").read_text().splitlines()[1:]
     words = (*words, "--min-mapq", "40", "--min-quality", "25", "--json", tmp_path / "j")
     assert cli(*words, "--methylation", tmp_path / "m.cov")[0] == 0
     counts = counted(bam, genome, 40, 25)
@@ -223,6 +228,9 @@ def test_conversion_by_hand(tmp_path: Path, cli: Cli) -> None:
     page = (tmp_path / "r.html").read_text()
     assert "<th>methylated, lambda_phage</th><td>CpG 0.00 %, CHG 0.00 %, CHH 0.00 %</td>" in page
     assert "Methylation of CpG in R1" in page
+    methylated, converted = map(sum, zip(*positions["CpG"], strict=True))
+    share = 100 * methylated / (methylated + converted)
+    assert f"{share:.2f} % of {methylated + converted:,} bases methylated" in page
 
 
 @pytest.mark.parametrize("ending", [".bedgraph", ".cov.gz", ".meth"])

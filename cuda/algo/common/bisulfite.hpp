@@ -23,6 +23,11 @@ GPUALIGN_HD uint8_t converted_code(uint8_t code, bool g_to_a) {
     return code == 1 ? uint8_t(3) : code;
 }
 
+// A base in the letters of a read: three if it is converted.
+GPUALIGN_HD uint8_t letter(Conversion conversion, uint8_t code) {
+    return conversion == Conversion::none ? code : converted_code(code, conversion == Conversion::g_to_a);
+}
+
 // 32 packed bases in three letters, with C as T.
 GPUALIGN_HD uint64_t with_c_as_t(uint64_t bases) { return bases | (bases & 0x5555555555555555u) << 1; }
 

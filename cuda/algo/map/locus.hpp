@@ -95,7 +95,6 @@ GPUALIGN_HD bool near_hits_matter(const AffineScores& scores, const Loci& loci, 
 // miss, or to find suboptimal ones.
 enum class VariantsFor { nothing, locus, suboptimal };
 template <class Loci> GPUALIGN_HD VariantsFor variants_for(const MapRules& rules, const Loci& loci, bool paired) {
-    if (loci.bases.converted()) return VariantsFor::nothing;  // bisulfite reads (docs/guides/bisulfite.md)
     const int32_t distance = loci.count ? loci.distance(0) : -1;
     if (wants_suboptimal_variants(loci.length, rules.k, distance, paired)) return VariantsFor::suboptimal;
     return wants_variants(loci.length, loci.ambiguous, rules.k, rules.w, distance) ? VariantsFor::locus

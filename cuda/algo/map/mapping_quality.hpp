@@ -117,6 +117,7 @@ GPUALIGN_HD Evidence with_mate(Evidence end, const Evidence& mate) {
 class MappingQuality {
 public:
     static constexpr uint8_t kMax = 60;
+    static constexpr uint8_t kNearMate = 40;  // the highest of a mate that its own seeds do not tell from unseen loci
     static constexpr int64_t kManyBits = 20 * int64_t(kLogOne);  // enough for the highest quality
 
     GPUALIGN_HD explicit MappingQuality(const MapRules& rules)
@@ -142,6 +143,11 @@ public:
         const uint8_t together = bounded(of(both, pairs), bits),
                       by_itself = alone ? single(chosen, *alone) : uint8_t(0);
         return uint8_t(min(surest, max(together, by_itself)));
+    }
+
+    // Whether a better locus of `mate` would have been seen more probably than one of `other`.
+    static GPUALIGN_HD bool tells_more(const Evidence& mate, const Evidence& other) {
+        return mate.seed_hits > 0 && unseen_tenths(mate) > unseen_tenths(other);
     }
 
     // The lower of a quality and what the information content allows, at least 1 for a locus without a suboptimal one.
@@ -190,11 +196,16 @@ private:
                 chance /= 10;
             return chance;
         }
-        const int32_t tenths = min(10 * kSurest, 1 + 5 * chosen.seed_hits);
-        const uint64_t by_seed_hits = exp2_share(-(int64_t(tenths) * kTenth >> 8));
+        const uint64_t by_seed_hits = exp2_share(-(int64_t(unseen_tenths(chosen)) * kTenth >> 8));
         if (minimum < 0) return by_seed_hits;
         const uint64_t of_family = exp2_share(kFamily - int64_t(kFamilyEdit) * minimum / edit_);
         return by_seed_hits > of_family ? by_seed_hits : of_family;
+    }
+    // Minus ten times the decimal logarithm of the probability of unseen loci where there is no close one.
+    static GPUALIGN_HD int32_t unseen_tenths(const Evidence& chosen) {
+        const int32_t tenths =
+            chosen.hits_truncated ? 1 + 5 * chosen.seed_hits : 10 * (kNotTruncated + chosen.seed_hits);
+        return min(10 * kSurest, tenths);
     }
     // log2 of 0.04 * 10^0.8, and of the 10^0.8 that each edit divides by
     static constexpr int32_t kFamily = -130175, kFamilyEdit = 174165;

@@ -177,8 +177,19 @@ private:
         Suboptimal alone;
         if (chosen == 0) alone = suboptimal_alone(group_, mine);
         const Evidence of_other = evidence(others, other), evident = with_mate(evidence(mine, chosen), of_other);
-        return {chosen, true,
-            MappingQuality(rules_).paired(evident, of_other, chosen == 0 ? &alone : nullptr, suboptimal, bits, most)};
+        const auto quality = [&](const Evidence& of) {
+            return MappingQuality(rules_).paired(of, of_other, chosen == 0 ? &alone : nullptr, suboptimal, bits, most);
+        };
+        const uint8_t own = quality(evident);
+        // In three letters one mate of many pairs has frequent k-mers only. If the other mate has rare ones, the pair
+        // is where that one is.
+        if (own >= MappingQuality::kNearMate || !mine.bases.converted() || mine.local(chosen) ||
+            !MappingQuality::tells_more(of_other, evident))
+            return {chosen, true, own};
+        Evidence near = evident;
+        near.seed_hits = of_other.seed_hits;
+        near.hits_truncated = of_other.hits_truncated;
+        return {chosen, true, uint8_t(max(own, min(quality(near), MappingQuality::kNearMate)))};
     }
 
     // Whether both mates of a pair are the same bases, as their insert is no longer than a read. Then they are right or

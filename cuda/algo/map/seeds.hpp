@@ -103,11 +103,13 @@ struct SeedKmer {
     uint64_t bases;
     bool reverse;  // it is the reverse strand's
 };
-GPUALIGN_HD SeedKmer seed_kmer(Conversion conversion, uint64_t window, int k) {
-    const uint64_t forward = window & kmer_mask(k), reverse = reverse_complement(window) >> (64 - 2 * k);
+GPUALIGN_HD SeedKmer seed_kmer(Conversion conversion, uint64_t forward, uint64_t reverse) {
     const bool on_reverse = conversion == Conversion::none ? reverse < forward : conversion == Conversion::g_to_a;
     const uint64_t bases = on_reverse ? reverse : forward;
     return {conversion == Conversion::none ? bases : with_c_as_t(bases), on_reverse};
+}
+GPUALIGN_HD SeedKmer seed_kmer(Conversion conversion, uint64_t window, int k) {
+    return seed_kmer(conversion, window & kmer_mask(k), reverse_complement(window) >> (64 - 2 * k));
 }
 
 // Hashes the k-mers of a read, kNoKmer for those with ambiguous bases; returns their number.

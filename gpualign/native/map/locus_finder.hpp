@@ -73,7 +73,9 @@ public:
     }
     void add_variants(size_t r, bool keep) {
         if (!keep) block_.loci(r).clear();
-        add_candidates(r, seeder_.look_up_variants(block_.codes(r, false), block_.read(r).length), 1, false, true);
+        const auto& read = block_.read(r);
+        const size_t seeds = seeder_.look_up_variants(block_.codes(r, false), read.length, read.conversion);
+        add_candidates(r, seeds, 1, false, true);
     }
     void search() {
         search_.run_and_settle();

@@ -45,8 +45,9 @@ private:
 class ReadVariants {
 public:
     // Calls visit(Minimizer) for each.
-    template <class Visit> void visit(const uint8_t* codes, int32_t length, int k, int w, Visit&& visit) {
-        const MapRead read = read_.of(codes, length);
+    template <class Visit>
+    void visit(const uint8_t* codes, int32_t length, Conversion conversion, int k, int w, Visit&& visit) {
+        const MapRead read = read_.of(codes, length, conversion);
         for (std::vector<uint64_t>& memory : of_kmers_) memory.resize(size_t(length));
         const VariantMemory memory{of_kmers_[0].data(), of_kmers_[1].data(), of_kmers_[2].data(), of_kmers_[3].data()};
         for_each_variant(OneLane(), read, k, w, memory, [&](bool is, uint64_t hash, int32_t p, bool reverse) {

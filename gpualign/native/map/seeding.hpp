@@ -80,8 +80,8 @@ public:
 
     // Looks up the k-mers of a read and of its one-substitution variants, or with ambiguous bases of the variants
     // there. Returns the number of an additional read that has these seeds.
-    size_t look_up_variants(const uint8_t* codes, int32_t length) {
-        return look_up([&](auto&& add) { variants_.visit(codes, length, params_.k, params_.w, add); });
+    size_t look_up_variants(const uint8_t* codes, int32_t length, Conversion conversion) {
+        return look_up([&](auto&& add) { variants_.visit(codes, length, conversion, params_.k, params_.w, add); });
     }
     // Looks up the minimizers of a read whose length has changed; returns as look_up_variants() does.
     size_t look_up_again(size_t r) {
