@@ -58,8 +58,8 @@ test-levels:
 # The pairs once more on a GPU where there is one. And tables of cases whole, of which `make test` has some: every bad
 # input at every place that takes it.
 SEED ?= $(shell date +%s)
-SOAKED := tests/test_faults.py tests/test_soak.py tests/index/test_untrusted_index.py tests/cli/test_bad_input.py \
-    tests/cli/test_signals.py tests/cluster/test_cluster.py tests/engine/test_gpu_compiler.py
+SOAKED := tests/test_faults.py tests/test_soak.py tests/seeds/index/test_untrusted_index.py tests/cli/test_bad_input.py \
+    tests/cli/test_signals.py tests/cluster/test_cluster.py tests/run/test_gpu_compiler.py
 SOAK := -o faulthandler_timeout=3600 --soak --seed $(SEED) -s
 soak: $(VENV)/developing
 	$(BIN)/python -m pytest -m 'not gpu' $(SOAK) $(SOAKED)
@@ -98,11 +98,11 @@ fuzz-corpus: $(VENV)/developing
 SANITIZER ?= address,undefined
 SANITIZER_LIBRARY := $(if $(filter thread,$(SANITIZER)),tsan,asan)
 SANITIZED := build/$(SANITIZER_LIBRARY)
-THREADED_TESTS := tests/test_determinism.py tests/test_soak.py tests/index/test_index.py tests/map/test_pairs.py \
+THREADED_TESTS := tests/test_determinism.py tests/test_soak.py tests/seeds/index/test_index.py tests/map/test_pairs.py \
     tests/map/test_long_reads.py tests/mems/test_mems.py
 # of text and of other compilers, which do not run with a sanitizer preloaded
 OTHER_TESTS := $(addprefix --ignore=,tests/test_docs.py tests/test_packaging.py tests/test_headers.py \
-    tests/engine/test_gpu_compiler.py)
+    tests/run/test_gpu_compiler.py)
 SANITIZED_TESTS ?= $(if $(filter thread,$(SANITIZER)),$(THREADED_TESTS),tests $(OTHER_TESTS))
 # Reports into files, as pytest keeps what a process says and most tests run processes of their own; the sanitizer of
 # undefined behaviour has none, so it aborts, and Python says where it was.

@@ -27,7 +27,7 @@ import numpy as np
 from bases import BASES
 from numpy.typing import NDArray
 
-from gpualign.engine.gpu.device import list_devices
+from gpualign.run.gpu.device import list_devices
 
 _NAME_DIGITS = 8
 #: rows written at once

@@ -26,8 +26,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from harness import record
 
-from gpualign.engine.gpu.buffers import slots_of
-from gpualign.pairwise.bounded_gaps.cpu import GapAlignments, GapModel, GapProblem, align_on_cpu
+from gpualign.align.gaps.cpu import GapAlignments, GapModel, GapProblem, align_on_cpu
+from gpualign.run.gpu.buffers import slots_of
 from gpualign.sequences.encoded import EncodedSequences
 from gpualign.sequences.matrices import match_mismatch
 from gpualign.sequences.pairs import PairBlock
@@ -164,14 +164,14 @@ def plain_scores(plain: ctypes.CDLL, pairs: Pairs, gaps: int, scores: np.ndarray
 
 
 def run_gpu(plain: ctypes.CDLL) -> dict[str, Any]:
-    from gpualign.engine.gpu.device import Device, list_devices
+    from gpualign.run.gpu.device import Device, list_devices
 
     with Device(list_devices()[0]) as device:
         return device.call(_run_gpu, device, plain).result()
 
 
 def _run_gpu(device: Any, plain: ctypes.CDLL) -> dict[str, Any]:
-    from gpualign.pairwise.bounded_gaps.device import GapsmisKernel
+    from gpualign.align.gaps.device import GapsmisKernel
 
     pairs = paper_pairs()
     results: dict[str, Any] = {"pairs": len(pairs.block)}
@@ -218,7 +218,7 @@ def timed(kernel: Any, device: Any, pairs: Pairs, gaps: int) -> dict[str, float]
 
 def traceback_table(device: Any, plain: ctypes.CDLL, length: int, gaps: int = 2) -> dict[str, Any]:
     """Milliseconds as in the paper's Table 1: alignment only, hybrid and GPU traceback; one text, and all texts."""
-    from gpualign.pairwise.bounded_gaps.device import GapsmisKernel
+    from gpualign.align.gaps.device import GapsmisKernel
 
     pairs = paper_pairs(length)
     scores, traced = (GapsmisKernel(device, pairs.problem(gaps, traceback)) for traceback in (False, True))
@@ -241,8 +241,8 @@ class Hybrid:
     PART = 1 << 14
 
     def __init__(self, device: Any, problem: GapProblem, plain: ctypes.CDLL) -> None:
-        from gpualign.pairwise.bounded_gaps import device as gapsmis
-        from gpualign.pairwise.bounded_gaps import tuning
+        from gpualign.align.gaps import device as gapsmis
+        from gpualign.align.gaps import tuning
 
         class Filling(gapsmis.GapsmisKernel):
             """Every task has memory of its own, so that all directions are there at the end."""

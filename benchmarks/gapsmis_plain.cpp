@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "algo/pairwise/bounded_gaps/gapsmis.hpp"
+#include "algo/align/gaps/gapsmis.hpp"
 
 template <int K>
 static void plain(const uint8_t* patterns, const int64_t* pattern_offsets, const uint8_t* texts,

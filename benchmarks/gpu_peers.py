@@ -20,10 +20,10 @@ import numpy as np
 from harness import gpu_names, interleave, machine, save, seconds
 
 from gpualign import distances, scores
-from gpualign.distances.device.session import backend_for
-from gpualign.distances.tuning import KERNELS
-from gpualign.engine.select import Work
+from gpualign.align.matrix.device.session import backend_for
+from gpualign.align.matrix.tuning import KERNELS
 from gpualign.params import RunOptions
+from gpualign.run.select import Work
 
 LETTERS = np.frombuffer(b"ACGT", np.uint8)
 #: length, sequences on either side

@@ -197,7 +197,7 @@ def machine(programs: Iterable[str] = (), packages: Iterable[str] = (), gpus: Se
 
 def gpu_names() -> list[str]:
     """The GPUs that gpualign can use, with their driver; none is a fact as well."""
-    from gpualign.engine.gpu.device import list_devices
+    from gpualign.run.gpu.device import list_devices
 
     try:
         return [f"{info.name}, driver for CUDA {info.driver}" for info in list_devices()]

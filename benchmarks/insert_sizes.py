@@ -22,15 +22,15 @@ from pathlib import Path
 import harness
 import numpy as np
 
-from gpualign.index.minimizers import build_index
-from gpualign.index.run import choose_index_params
-from gpualign.io.in_memory import as_batch, packed
-from gpualign.io.reads import Reads
 from gpualign.map.alignments import Alignments
 from gpualign.map.api_inputs import batch_of
 from gpualign.map.cpu import map_batch
 from gpualign.map.library import Library, estimate_pairs
 from gpualign.map.params import MapParams
+from gpualign.reads.in_memory import as_batch, packed
+from gpualign.reads.reads import Reads
+from gpualign.seeds.index.minimizers import build_index
+from gpualign.seeds.index.run import choose_index_params
 from gpualign.sequences.batch import SequenceBatch
 
 sys.path.insert(0, str(harness.FOLDER.parent))

@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 from harness import record
 
-from gpualign.engine.gpu.buffers import slots_of
-from gpualign.lcs.cpu import score_on_cpu
-from gpualign.lcs.query import LcsQuery, encode_query
+from gpualign.align.lcs.cpu import score_on_cpu
+from gpualign.align.lcs.query import LcsQuery, encode_query
+from gpualign.run.gpu.buffers import slots_of
 from gpualign.sequences.batch import SequenceBatch
 
 LETTERS = np.frombuffer(bytes(range(33, 33 + 200)), np.uint8)
@@ -68,7 +68,7 @@ class KernelBench:
     """Times the kernel alone with events; copies and encoding happen before."""
 
     def __init__(self, index: int = 0) -> None:
-        from gpualign.engine.gpu.device import Device, list_devices
+        from gpualign.run.gpu.device import Device, list_devices
 
         self.device = Device(list_devices()[index])
 
@@ -76,7 +76,7 @@ class KernelBench:
         return self.device.call(self._run, query, batch, shape).result()
 
     def _run(self, query: LcsQuery, batch: SequenceBatch, shape: Any) -> dict:
-        from gpualign.lcs.device.lengths import LcsKernel
+        from gpualign.align.lcs.device.lengths import LcsKernel
 
         kernel = LcsKernel(self.device, [query], shape)
         slot = slots_of(self.device, 1)[0]
@@ -227,8 +227,8 @@ def bench_command(arguments: argparse.Namespace) -> Iterator[dict]:
 
 def bench_paths(arguments: argparse.Namespace) -> Iterator[dict]:
     """Subsequences of 100 winners as the command traces them: on all CPU threads and on a GPU."""
+    from gpualign.align.lcs.query import QueryStrands
     from gpualign.lcs.output import Hits
-    from gpualign.lcs.query import QueryStrands
     from gpualign.lcs.run import trace
     from gpualign.params import available_cores
 
@@ -246,8 +246,8 @@ def bench_paths(arguments: argparse.Namespace) -> Iterator[dict]:
     yield case | {"device": "cpu", "threads": threads, "s": on_cores}
     if arguments.device == "cpu":
         return
-    from gpualign.engine.cuda import CudaBackend
-    from gpualign.engine.gpu.device import list_devices
+    from gpualign.run.cuda import CudaBackend
+    from gpualign.run.gpu.device import list_devices
 
     with CudaBackend(list_devices()[:1]) as backend:
         timeline = backend.devices[0].timeline

@@ -23,7 +23,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 from realistic_reads import LENGTH, draw, sequenced
 
-from gpualign.io.bgzf import BGZF_END, packed
+from gpualign.text.bgzf import BGZF_END, packed
 
 #: pairs that a process makes at a time
 _PART = 100_000

@@ -38,7 +38,7 @@ from bases import BASES, bases_of, complement
 from isal import isal_zlib
 from numpy.typing import NDArray
 
-from gpualign.io.bgzf import bgzf_writer
+from gpualign.text.bgzf import bgzf_writer
 
 LENGTH = 150
 _PART = 500_000

@@ -25,13 +25,13 @@ from bases import bases_of
 from map_devices import LENGTH, draw, known_starts, reverse, single
 from numpy.typing import NDArray
 
-from gpualign.engine.gpu.buffers import slots_of
-from gpualign.engine.gpu.device import Device, list_devices
-from gpualign.index.run import open_index
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.kernel import MapKernel
 from gpualign.map.pairs import PairModel
 from gpualign.map.params import MapParams
+from gpualign.run.gpu.buffers import slots_of
+from gpualign.run.gpu.device import Device, list_devices
+from gpualign.seeds.index.run import open_index
 from gpualign.sequences.batch import SequenceBatch
 
 BATCHES = (27_000, 110_000)  # the command's, and one four times as large
@@ -170,7 +170,7 @@ def main() -> None:
         return
     if arguments.profile:
         with tempfile.TemporaryDirectory() as folder:
-            from gpualign.index.file import save_index
+            from gpualign.seeds.index.file import save_index
 
             saved = Path(folder) / "chr20.gpi"
             save_index(index, str(saved))

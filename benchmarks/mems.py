@@ -29,15 +29,15 @@ from typing import Any
 import numpy as np
 from harness import record
 
-from gpualign.engine.gpu import compiler
-from gpualign.io.chunks import read_chunks
-from gpualign.io.files import InputFile
-from gpualign.io.references import read_reference
-from gpualign.io.text import Streamed
-from gpualign.mems.cpu import Piece, Search
-from gpualign.mems.index import index_for
-from gpualign.mems.params import MemsParams
+from gpualign.run.gpu import compiler
+from gpualign.seeds.matches.cpu import Piece, Search
+from gpualign.seeds.matches.index import index_for
+from gpualign.seeds.matches.params import MemsParams
 from gpualign.streaming.ordered import run_ordered
+from gpualign.text.chunks import read_chunks
+from gpualign.text.files import InputFile
+from gpualign.text.references import read_reference
+from gpualign.text.text import Streamed
 
 _PEERS = ("mummer", "copmem2")
 _COMPARED_BYTES = 400 << 20  # of output; more is not compared with MUMmer's

@@ -25,20 +25,20 @@ import numpy as np
 from harness import record
 from mems import part_of, simulate
 
-from gpualign.engine.gpu import compiler
-from gpualign.engine.gpu.buffers import slots_of
-from gpualign.engine.gpu.device import Device, list_devices
-from gpualign.index.minimizers import MinimizerIndex, build_index
-from gpualign.io.chunks import read_batches
-from gpualign.io.fastx import Chunk
-from gpualign.io.references import read_reference
-from gpualign.io.text import HeldText
-from gpualign.mems.cpu import MemColumns, Piece, QueryText, Search
-from gpualign.mems.device import MemsKernel
-from gpualign.mems.params import MemsParams, choose_index
-from gpualign.mems.tuning import MemsShape, choose_mems_shape
 from gpualign.params import available_cores
+from gpualign.run.gpu import compiler
+from gpualign.run.gpu.buffers import slots_of
+from gpualign.run.gpu.device import Device, list_devices
+from gpualign.seeds.index.minimizers import MinimizerIndex, build_index
+from gpualign.seeds.matches.cpu import MemColumns, Piece, QueryText, Search
+from gpualign.seeds.matches.device import MemsKernel
+from gpualign.seeds.matches.params import MemsParams, choose_index
+from gpualign.seeds.matches.tuning import MemsShape, choose_mems_shape
 from gpualign.streaming.ordered import run_ordered
+from gpualign.text.chunks import read_batches
+from gpualign.text.fastx import Chunk
+from gpualign.text.references import read_reference
+from gpualign.text.text import HeldText
 
 Patch = Callable[[Path], None]
 Relayout = Callable[[MinimizerIndex], MinimizerIndex]
@@ -69,7 +69,7 @@ def loads(function: str) -> Patch:
 
     def patch(folder: Path) -> None:
         head = f"#if defined(__CUDA_ARCH__)\n#define FETCH(x) {function}(&(x))\n#else\n#define FETCH(x) (x)\n#endif\n"
-        dna, minimizer = folder / "algo" / "common" / "dna.hpp", folder / "algo" / "index" / "minimizer.hpp"
+        dna, minimizer = folder / "algo" / "common" / "dna.hpp", folder / "algo" / "seeds" / "index" / "minimizer.hpp"
         replace(
             dna,
             ("constexpr uint8_t kNoBase", head + "constexpr uint8_t kNoBase"),
@@ -83,7 +83,7 @@ def loads(function: str) -> Patch:
             ("entries[begin] <", "FETCH(entries[begin]) <"),
         )
         replace(
-            folder / "device" / "mems" / "tile.cuh",
+            folder / "device" / "seeds" / "matches" / "tile.cuh",
             (
                 "task.index.entries[space.first[seed] + uint32_t(mine - space.before[seed])]",
                 "FETCH(task.index.entries[space.first[seed] + uint32_t(mine - space.before[seed])])",
@@ -96,7 +96,7 @@ def loads(function: str) -> Patch:
 def stage_text(folder: Path) -> None:
     """The tile's packed text in shared memory before its k-mers are taken."""
     replace(
-        folder / "device" / "mems" / "tile.cuh",
+        folder / "device" / "seeds" / "matches" / "tile.cuh",
         (
             "    uint64_t hash[TILE];\n",
             "    uint64_t hash[TILE];\n    uint64_t text[TILE / 32 + MAX_WINDOW / 32 + 4];\n",
@@ -170,7 +170,7 @@ def strand_first(index: MinimizerIndex) -> MinimizerIndex:
 
 def find_strand_first(folder: Path) -> None:
     replace(
-        folder / "algo" / "index" / "minimizer.hpp",
+        folder / "algo" / "seeds" / "index" / "minimizer.hpp",
         ("return uint32_t(entry >> 1); }", "return uint32_t(entry); }"),
         ("return entry & 1; }", "return entry >> 32 & 1; }"),
         ("void find(uint64_t hash, uint32_t& first", "void find(uint64_t hash, bool reverse, uint32_t& first"),
@@ -185,7 +185,7 @@ def find_strand_first(folder: Path) -> None:
         ),
     )
     replace(
-        folder / "device" / "mems" / "tile.cuh",
+        folder / "device" / "seeds" / "matches" / "tile.cuh",
         ("hash[from + lane], first, last)", "hash[from + lane], on_reverse, first, last)"),
     )
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from families import write_family
 
 if TYPE_CHECKING:
-    from gpualign.engine.cuda import CudaBackend
+    from gpualign.run.cuda import CudaBackend
 
 LENGTHS, LONG, COUNTS = (100, 300, 1000, 3000), (10_000, 30_000, 100_000), (2, 12, 64, 400, 1500)
 #: cells of a row, at least, and at most without and with traceback
@@ -36,8 +36,8 @@ def regimes(lengths: tuple[int, ...], seconds: float) -> list[dict[str, Any]]:
     rounds in which every one runs once, on a device that stays open. Rows that would begin after ``seconds`` are left
     out; the longest sequences come last.
     """
-    from gpualign.engine.cuda import CudaBackend
-    from gpualign.engine.gpu.device import list_devices
+    from gpualign.run.cuda import CudaBackend
+    from gpualign.run.gpu.device import list_devices
 
     rows: list[dict[str, Any]] = []
     hopeless: dict[tuple[bool, int], set[str]] = {
@@ -89,9 +89,10 @@ def _measured(backend: CudaBackend, path: Path, kernels: list[str], traced: bool
 
 def _kernel_seconds(backend: CudaBackend, path: Path, kernel: str, traced: bool) -> float:
     """Of all pairs of a file, as the command aligns them."""
-    from gpualign.pairwise.pair_inputs import PairFiles
-    from gpualign.pairwise.params import PairwiseParams
-    from gpualign.pairwise.run import align_all, make_problem
+    from gpualign.align.pair_inputs import PairFiles
+    from gpualign.align.score.params import PairwiseParams
+    from gpualign.align.score.problem import make_problem
+    from gpualign.pairwise.run import align_all
     from gpualign.params import RunOptions
     from gpualign.report import Progress
 

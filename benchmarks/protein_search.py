@@ -48,7 +48,7 @@ def target_lengths(count: int, like: str | None) -> Any:
     rng = np.random.default_rng(7)
     if like is None:
         return np.clip(rng.lognormal(5.7, 0.6, count).astype(int), 30, 35_000)
-    from gpualign.io.chunks import read_batches
+    from gpualign.text.chunks import read_batches
 
     known = np.concatenate([batch.lengths for batch in read_batches(like, alphabet="any")])
     return rng.choice(known, count)
@@ -56,12 +56,13 @@ def target_lengths(count: int, like: str | None) -> Any:
 
 def kernel_seconds(folder: Path, mode: str, kernel: str, device: str) -> float:
     """Of the scores of all pairs; on a CPU the seconds that they take."""
-    from gpualign.engine.select import open_backend
-    from gpualign.pairwise.pair_inputs import PairFiles
-    from gpualign.pairwise.params import PairwiseParams
-    from gpualign.pairwise.run import align_all, make_problem
+    from gpualign.align.pair_inputs import PairFiles
+    from gpualign.align.score.params import PairwiseParams
+    from gpualign.align.score.problem import make_problem
+    from gpualign.pairwise.run import align_all
     from gpualign.params import RunOptions
     from gpualign.report import Progress
+    from gpualign.run.select import open_backend
 
     params = PairwiseParams(
         mode=mode, matrix="BLOSUM62", gap_open=12, gap_extend=1, score_only=True, kernel=kernel  # type: ignore[arg-type]
@@ -91,12 +92,13 @@ def kernel_seconds(folder: Path, mode: str, kernel: str, device: str) -> float:
 
 def traceback_seconds(folder: Path, mode: str, count: int, device: str) -> tuple[float, float]:
     """Seconds by the clock, and of the kernels, of ``count`` alignments of all queries with random targets."""
-    from gpualign.engine.select import open_backend
-    from gpualign.pairwise.pair_inputs import inputs_of, read_encoded
-    from gpualign.pairwise.params import PairwiseParams
-    from gpualign.pairwise.run import align_all, make_problem
+    from gpualign.align.pair_inputs import inputs_of, read_encoded
+    from gpualign.align.score.params import PairwiseParams
+    from gpualign.align.score.problem import make_problem
+    from gpualign.pairwise.run import align_all
     from gpualign.params import RunOptions
     from gpualign.report import Progress
+    from gpualign.run.select import open_backend
     from gpualign.sequences.pairs import PairBlock
 
     params = PairwiseParams(mode=mode, matrix="BLOSUM62", gap_open=12, gap_extend=1)  # type: ignore[arg-type]
@@ -136,15 +138,15 @@ def cudasw_rate(folder: Path, programs: Path) -> float:
 
 def shape_rates(folder: Path, mode: str) -> None:
     """Prints the rate of every shape of lanes with one query that fills it, in one tile and in four."""
-    from gpualign.engine.select import open_backend
-    from gpualign.pairwise.device import query_lanes
-    from gpualign.pairwise.pair_inputs import inputs_of, read_encoded
-    from gpualign.pairwise.params import PairwiseParams
-    from gpualign.pairwise.run import make_problem
-    from gpualign.pairwise.score_tile import ScoreTile
-    from gpualign.pairwise.search.scan import search_stage
-    from gpualign.pairwise.tuning import LANE_SHAPES
+    from gpualign.align.pair_inputs import inputs_of, read_encoded
+    from gpualign.align.score.device import query_lanes
+    from gpualign.align.score.params import PairwiseParams
+    from gpualign.align.score.problem import make_problem
+    from gpualign.align.score.score_tile import ScoreTile
+    from gpualign.align.score.tuning import LANE_SHAPES
+    from gpualign.pairwise.database.scan import search_stage
     from gpualign.params import RunOptions
+    from gpualign.run.select import open_backend
 
     params = PairwiseParams(mode=mode, matrix="BLOSUM62", gap_open=12, gap_extend=1, score_only=True)  # type: ignore[arg-type]
     options, scoring = RunOptions(quiet=True, device="cuda"), params.load_scoring()
@@ -210,12 +212,13 @@ def long_pair_seconds(folder: Path, mode: str, score_only: bool, device: str) ->
     and close the device, and of the work once it is begun, on a device that is open.
     """
     import gpualign
-    from gpualign.engine.select import open_backend
-    from gpualign.pairwise.pair_inputs import PairFiles
-    from gpualign.pairwise.params import PairwiseParams
-    from gpualign.pairwise.run import align_all, make_problem
+    from gpualign.align.pair_inputs import PairFiles
+    from gpualign.align.score.params import PairwiseParams
+    from gpualign.align.score.problem import make_problem
+    from gpualign.pairwise.run import align_all
     from gpualign.params import RunOptions
     from gpualign.report import Progress
+    from gpualign.run.select import open_backend
 
     rng = np.random.default_rng(4)
     bases = np.frombuffer(b"ACGT", np.uint8)

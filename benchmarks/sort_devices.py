@@ -27,7 +27,7 @@ from typing import Any
 import harness
 import pysam
 
-from gpualign.io.bgzf import BgzfReader
+from gpualign.text.bgzf import BgzfReader
 
 _HERE = Path(__file__).resolve().parent
 _MARKED = "--sort --mark-duplicates --write-index"

@@ -29,8 +29,8 @@ import harness
 import numpy as np
 
 from gpualign import _native
-from gpualign.io.references import read_reference
-from gpualign.verify.cpu import MODES
+from gpualign.align.edit.cpu import MODES
+from gpualign.text.references import read_reference
 
 QUERY, WINDOW, K = 100, 140, 20
 

@@ -22,9 +22,9 @@ import numpy as np
 from harness import record
 
 from gpualign import _native
+from gpualign.align.edit.cpu import MODES, VerifyPairs, verify_on_cpu
 from gpualign.params import available_cores
 from gpualign.sequences.reference import Reference
-from gpualign.verify.cpu import MODES, VerifyPairs, verify_on_cpu
 
 LETTERS = np.frombuffer(b"ACGT", np.uint8)
 CANDIDATES, READ, WINDOW = 20, 100, 140

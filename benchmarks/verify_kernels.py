@@ -20,19 +20,19 @@ import numpy as np
 from harness import record
 
 from gpualign import _native
-from gpualign.engine.abi import filled
-from gpualign.engine.cuda import CudaBackend
-from gpualign.engine.gpu import compiler
-from gpualign.engine.gpu.buffers import slots_of
-from gpualign.engine.gpu.device import Device, DeviceInfo, list_devices
+from gpualign.align.edit import tuning
+from gpualign.align.edit.cpu import MODES, VerifyPairs
+from gpualign.align.edit.device import plan as verify_plan
+from gpualign.align.edit.device.kernel import VerifyKernel
+from gpualign.align.edit.device.plan import Group, plan
+from gpualign.align.edit.stage import STAGE, planned
+from gpualign.run.abi import filled
+from gpualign.run.cuda import CudaBackend
+from gpualign.run.gpu import compiler
+from gpualign.run.gpu.buffers import slots_of
+from gpualign.run.gpu.device import Device, DeviceInfo, list_devices
 from gpualign.sequences.reference import Reference
 from gpualign.streaming.timeline import DeviceTimeline
-from gpualign.verify import tuning
-from gpualign.verify.cpu import MODES, VerifyPairs
-from gpualign.verify.device import plan as verify_plan
-from gpualign.verify.device.kernel import VerifyKernel
-from gpualign.verify.device.plan import Group, plan
-from gpualign.verify.stage import STAGE, planned
 
 #: rows of the table: query length, window, pairs
 WORK = (

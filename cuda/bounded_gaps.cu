@@ -1,5 +1,5 @@
 // Bounded-gap alignment kernels: scores of two pairs a thread in 16 bits, and of a pair per thread or per warp in 32
-// bits with or without the traceback. Launched by gpualign/pairwise/bounded_gaps/device.py.
+// bits with or without the traceback. Launched by gpualign/align/gaps/device.py.
 //
 // GAPS: K. WIDTH_PACKED, WIDTH_SCORES, WIDTH_WARP, WIDTH_TRACE: columns a lane keeps in registers. STRICT: extend >
 // open. THREADS a block, at least BLOCKS of them on a multiprocessor.
@@ -36,7 +36,7 @@
 #define THREADS 128
 #endif
 
-#include "device/pairwise/bounded_gaps/rows.cuh"
+#include "device/align/gaps/rows.cuh"
 
 using namespace gpualign;
 using namespace gpualign::gapsmis;

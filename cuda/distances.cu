@@ -7,9 +7,9 @@
 //
 // Macros: WORDS; MODE: 0 infix, 1 prefix, 2 global, 3 indel (as the host numbers them).
 #include "abi/verify.hpp"
-#include "algo/common/myers_striped.hpp"
-#include "algo/lcs/lcs.hpp"
-#include "device/distances/columns.cuh"
+#include "algo/align/edit/myers_striped.hpp"
+#include "algo/align/lcs/lcs.hpp"
+#include "device/align/matrix/columns.cuh"
 
 #ifndef WORDS
 #define WORDS 4

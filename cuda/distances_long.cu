@@ -1,8 +1,8 @@
-// Distances of long pairs without a limit known before (algo/distances/reach.hpp): the tiles of a pair's diagonals are
-// handed out to blocks by tickets, so that whoever waits for a tile waits for a block that runs already.
+// Distances of long pairs without a limit known before (algo/align/matrix/reach.hpp): the tiles of a pair's diagonals
+// are handed out to blocks by tickets, so that whoever waits for a tile waits for a block that runs already.
 //
 // Macros: BITS of a symbol, 2 or 8; WIDTH and STEPS of a tile, THREADS that share it.
-#include "algo/distances/reach.hpp"
+#include "algo/align/matrix/reach.hpp"
 #include "device/block.cuh"
 
 #ifndef BITS

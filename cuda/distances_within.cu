@@ -1,13 +1,13 @@
-// Pairs of two sets within limits, as a list (algo/pairwise/edit_band.hpp): one query a block, one target a thread, in
-// bands of up to 32 diagonals (64 with WIDE), and the best of each row of a matrix. gpualign: registers only (no
+// Pairs of two sets within limits, as a list (algo/align/edit/edit_band.hpp): one query a block, one target a thread,
+// in bands of up to 32 diagonals (64 with WIDE), and the best of each row of a matrix. gpualign: registers only (no
 // spills, checked by the tests).
 //
 // The block keeps the words of the band in shared memory: bit b of word x of a code tells whether the query's symbol
 // x - top + b is that one, top being a word's highest bit. So a thread whose lowest diagonal is `above` reads word j +
 // above in column j, and that diagonal is always the highest bit: the steps that cost nothing are shifted into a word
 // and counted.
-#include "algo/pairwise/edit_band.hpp"
-#include "device/distances/columns.cuh"
+#include "algo/align/edit/edit_band.hpp"
+#include "device/align/matrix/columns.cuh"
 
 #ifndef WIDE
 #define WIDE 0

@@ -6,14 +6,14 @@
 // carries of the columns kept as packed bits between them.
 //
 // The profile of a pass lies in shared memory so that the eight threads that a 128-bit load serves at once never meet
-// in a bank, whatever their symbols: each thread has a slot of 16 bytes in every 128 (docs: lcs/device/lengths.py lays
-// it out).
+// in a bank, whatever their symbols: each thread has a slot of 16 bytes in every 128 (docs: align/lcs/device/lengths.py
+// lays it out).
 //
 // Macros: LCS_TILE (words a thread, a multiple of 4), LCS_LANES (1, 2, 4, 8, 16, 32), LCS_THREADS (that must
 // fit a multiprocessor, in blocks of any size, which bounds the registers).
 #include <cstdint>
 
-#include "algo/lcs/lcs.hpp"
+#include "algo/align/lcs/lcs.hpp"
 
 #ifndef LCS_TILE
 #define LCS_TILE 32

@@ -1,5 +1,5 @@
 // Longest common subsequences of a query and the subjects that won, a warp each.
-#include "algo/lcs/trace.hpp"
+#include "algo/align/lcs/trace.hpp"
 #include "device/warp.cuh"
 
 // Besides what LcsTraceTask says:

@@ -11,9 +11,9 @@
 #include <cstdint>
 
 #include "abi/mems.hpp"
-#include "algo/mems/strands.hpp"
-#include "algo/mems/unique_mem.hpp"
-#include "device/mems/tile.cuh"
+#include "algo/seeds/matches/strands.hpp"
+#include "algo/seeds/matches/unique_mem.hpp"
+#include "device/seeds/matches/tile.cuh"
 
 #ifndef WARPS  // a block
 #define WARPS 4

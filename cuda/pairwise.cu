@@ -1,8 +1,8 @@
 // Kernels of `pairwise`: scores (LazyRScan), alignments (RScan and its traceback), and the edit filter ahead of both.
-// The launch numbers are in gpualign/pairwise/tuning.py; the host side is gpualign/pairwise/device/kernel.py.
-#include "algo/pairwise/edit_band.hpp"
-#include "device/pairwise/lazy_kernel.cuh"
-#include "device/pairwise/trace_scan.cuh"
+// The launch numbers are in gpualign/align/score/tuning.py; the host side is gpualign/align/score/device/kernel.py.
+#include "algo/align/edit/edit_band.hpp"
+#include "device/align/score/lazy_kernel.cuh"
+#include "device/align/score/trace_scan.cuh"
 
 #ifndef AFFINE  // the kernels of affine gaps, else those of linear gaps: a run needs either, and all take long to
                 // compile

@@ -1,6 +1,6 @@
-// Scores of semi-global and of local alignments: LazyRScan with other borders (device/pairwise/lazy_ends.cuh).
-#include "device/pairwise/lazy_ends.cuh"
-#include "device/pairwise/lazy_kernel.cuh"
+// Scores of semi-global and of local alignments: LazyRScan with other borders (device/align/score/lazy_ends.cuh).
+#include "device/align/score/lazy_ends.cuh"
+#include "device/align/score/lazy_kernel.cuh"
 
 #ifndef AFFINE  // as in cuda/pairwise.cu
 #define AFFINE 1

@@ -1,8 +1,8 @@
 // Scores of sequences of few symbols, such as nucleotides, in 16 bits: LazyRScan with their profile as words.
-#include "device/pairwise/lazy_ends.cuh"
-#include "device/pairwise/lazy_kernel.cuh"
+#include "device/align/score/lazy_ends.cuh"
+#include "device/align/score/lazy_kernel.cuh"
 
-#ifndef OPENING  // o' of cuda/algo/pairwise/nw.hpp: 0 of linear gaps, -1 where it is known only at run time or
+#ifndef OPENING  // o' of cuda/algo/align/score/nw.hpp: 0 of linear gaps, -1 where it is known only at run time or
                  // alignment is local
 #define OPENING 9
 #endif

@@ -1,6 +1,6 @@
-// Scores of `pairwise` with a query's rows over the lanes of a group: see device/pairwise/query_lanes.cuh. A block
-// takes a query with some of its targets, the host side is gpualign/pairwise/device/query_lanes.py.
-#include "device/pairwise/query_lanes_ends.cuh"
+// Scores of `pairwise` with a query's rows over the lanes of a group: see device/align/score/query_lanes.cuh. A block
+// takes a query with some of its targets, the host side is gpualign/align/score/device/query_lanes.py.
+#include "device/align/score/query_lanes_ends.cuh"
 
 #ifndef LANES  // of a group
 #define LANES 8

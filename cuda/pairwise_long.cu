@@ -1,6 +1,6 @@
-// Kernels of `pairwise` for alignments of long pairs: see device/pairwise/dp_tile.cuh. The host side is
-// gpualign/pairwise/device/long.py.
-#include "device/pairwise/dp_tile.cuh"
+// Kernels of `pairwise` for alignments of long pairs: see device/align/score/dp_tile.cuh. The host side is
+// gpualign/align/score/device/long.py.
+#include "device/align/score/dp_tile.cuh"
 
 #ifndef AFFINE  // as in cuda/pairwise.cu
 #define AFFINE 1

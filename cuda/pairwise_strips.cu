@@ -1,8 +1,8 @@
 // Kernels of `pairwise` by strips, DScan and TiledDScan: alignments that begin and end in the corners (global), on the
 // borders (semi-global, or where gaps at ends cost less), and anywhere (local); and the traceback.
-#include "device/pairwise/diagonal_scan.cuh"
-#include "device/pairwise/lazy_kernel.cuh"
-#include "device/pairwise/window_walk.cuh"
+#include "device/align/score/diagonal_scan.cuh"
+#include "device/align/score/lazy_kernel.cuh"
+#include "device/align/score/window_walk.cuh"
 
 #ifndef AFFINE  // as in cuda/pairwise.cu
 #define AFFINE 1

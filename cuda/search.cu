@@ -1,8 +1,8 @@
 // Where patterns may lie in a packed text: words of the text that the table of seeds has, and patterns without seeds, a
-// lane each. The host settles what is found (gpualign/native/search/hits.hpp).
+// lane each. The host settles what is found (gpualign/native/align/patterns/hits.hpp).
 #include "abi/search.hpp"
-#include "algo/search/column.hpp"
-#include "algo/search/seeds.hpp"
+#include "algo/align/patterns/column.hpp"
+#include "algo/align/patterns/seeds.hpp"
 
 namespace {
 

@@ -6,9 +6,9 @@
 // column, goes to the next lane 16 columns at a time.
 #include "abi/verify.hpp"
 #include "algo/common/dna.hpp"
-#include "algo/common/myers_striped.hpp"
-#include "device/verify/text.cuh"
-#include "device/verify/tracker.cuh"
+#include "algo/align/edit/myers_striped.hpp"
+#include "device/align/edit/text.cuh"
+#include "device/align/edit/tracker.cuh"
 
 #ifndef LANES
 #define LANES 1

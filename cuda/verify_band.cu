@@ -1,10 +1,10 @@
-// Levenshtein verification within a band (algo/verify/myers_band.hpp), for small limits: one thread a pair, infix mode,
-// windows of A, C, G and T alone. gpualign: registers only (no spills, checked by the tests).
+// Levenshtein verification within a band (algo/align/edit/myers_band.hpp), for small limits: one thread a pair, infix
+// mode, windows of A, C, G and T alone. gpualign: registers only (no spills, checked by the tests).
 #include "abi/verify.hpp"
 #include "algo/common/dna.hpp"
-#include "algo/verify/myers_band.hpp"
-#include "device/verify/text.cuh"
-#include "device/verify/tracker.cuh"
+#include "algo/align/edit/myers_band.hpp"
+#include "device/align/edit/text.cuh"
+#include "device/align/edit/tracker.cuh"
 
 #ifndef WORDS  // 1, 2 or 4
 #define WORDS 2

@@ -1,6 +1,6 @@
 // Bit planes of queries, from which the kernels of cuda/verify.cu make their profiles.
 #include "algo/common/dna.hpp"
-#include "algo/common/myers_striped.hpp"
+#include "algo/align/edit/myers_striped.hpp"
 
 // Planes of every query on both strands: a block per query; words of a tile by query (0: none wanted), tiles by query.
 extern "C" __global__ void __launch_bounds__(64) build_planes(const uint8_t* bases, const int64_t* offsets,

@@ -21,10 +21,10 @@ import click
 
 from gpualign.cli import cli
 from gpualign.cli.option_groups import GROUPS
-from gpualign.engine.gpu.device import FREE_SHARE, HEADROOM_BYTES
-from gpualign.engine.tuning import RESIDENT_SHARE
-from gpualign.index.run import choose_index_params
 from gpualign.map.params import PRESETS
+from gpualign.run.gpu.device import FREE_SHARE, HEADROOM_BYTES
+from gpualign.run.tuning import RESIDENT_SHARE
+from gpualign.seeds.index.run import choose_index_params
 
 DOCS = Path(__file__).resolve().parent
 COMMANDS, GERMLINE = DOCS / "commands", DOCS / "guides" / "germline.md"

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "bam/sam_lines.hpp"
+#include "records/sam_lines.hpp"
 #include "text/bam_records.hpp"
 #include "text/paf_text.hpp"
 #include "text/sam_text.hpp"

@@ -17,18 +17,18 @@ from pathlib import Path
 import numpy as np
 
 from gpualign import _native
+from gpualign.align.pair_lists import read_pairs
+from gpualign.align.score.matrices import load_matrix
 from gpualign.errors import InputError, UsageError
-from gpualign.index.file import load_index
-from gpualign.io.files import InputFile
-from gpualign.io.lanes import interleaved_reads
-from gpualign.io.lines import parse_lines, read_line_chunks
-from gpualign.io.reads import ReadSource
-from gpualign.io.references import read_reference
-from gpualign.io.sam_header import sam_header
-from gpualign.pairwise.matrices import load_matrix
-from gpualign.pairwise.pair_lists import read_pairs
+from gpualign.reads.lanes import interleaved_reads
+from gpualign.reads.reads import ReadSource
+from gpualign.records.sam_header import sam_header
+from gpualign.seeds.index.file import load_index
 from gpualign.sequences.batch import SequenceBatch, join_bytes
 from gpualign.sequences.reference import Reference
+from gpualign.text.files import InputFile
+from gpualign.text.lines import parse_lines, read_line_chunks
+from gpualign.text.references import read_reference
 from gpualign.verify.batches import Texts, prepare_chunk
 from gpualign.verify.candidates import read_candidates
 from gpualign.verify.params import VerifyParams

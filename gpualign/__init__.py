@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from gpualign.errors import GpualignError as GpualignError
     from gpualign.errors import InputError as InputError
     from gpualign.errors import UsageError as UsageError
-    from gpualign.io.in_memory import read_sequences as read_sequences
     from gpualign.lcs.api import lcs_filter as lcs_filter
     from gpualign.map.api import Mapper as Mapper
     from gpualign.map.hits import Hit as Hit
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
     from gpualign.mems.api import find_mems as find_mems
     from gpualign.pairwise.api import iter_pairwise as iter_pairwise
     from gpualign.pairwise.api import pairwise as pairwise
+    from gpualign.reads.in_memory import read_sequences as read_sequences
     from gpualign.search.api import iter_search as iter_search
     from gpualign.search.api import search as search
     from gpualign.tables.table import Table as Table
@@ -60,7 +60,7 @@ _HOMES = {
     "scores": "gpualign.distances.api",
     "Mapper": "gpualign.map.api",
     "Hit": "gpualign.map.hits",
-    "read_sequences": "gpualign.io.in_memory",
+    "read_sequences": "gpualign.reads.in_memory",
     "Table": "gpualign.tables.table",
     "GpualignError": "gpualign.errors",
     "UsageError": "gpualign.errors",

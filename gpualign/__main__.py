@@ -8,7 +8,7 @@ import os
 import sys
 import threading
 
-from gpualign.engine.gpu import early
+from gpualign.run.gpu import early
 
 #: words that compute nothing
 _QUICK = {"-h", "--help", "-V", "--version", "help", "version", "completion"}

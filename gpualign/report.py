@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpualign.io.output_file import open_output
 from gpualign.params import RunOptions
 from gpualign.streaming.timeline import Span
+from gpualign.text.output_file import open_output
 from gpualign.version import __version__
 
 #: called now and then with what is done so far, and of how much (None: nobody knows yet)

@@ -36,7 +36,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @functools.cache
 def device_is_there() -> bool:
     try:
-        from gpualign.engine.gpu.device import list_devices
+        from gpualign.run.gpu.device import list_devices
 
         return bool(list_devices())
     except DeviceError:
@@ -113,7 +113,7 @@ def backend(request: pytest.FixtureRequest) -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def gpu() -> Iterator[Any]:
     """The first device, open; only tests marked ``gpu`` have one."""
-    from gpualign.engine.gpu.device import Device, list_devices
+    from gpualign.run.gpu.device import Device, list_devices
 
     with Device(list_devices()[0]) as opened:
         yield opened

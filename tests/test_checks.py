@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import gpualign
+from gpualign.align.score.gap_penalties import parse_penalty
 from gpualign.cluster.params import alignment_params
 from gpualign.map.params import MapParams
-from gpualign.pairwise.gap_penalties import parse_penalty
 from gpualign.search.params import SearchParams
 from tests.helpers.files import write_fasta
 

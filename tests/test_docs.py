@@ -296,10 +296,10 @@ def test_files_that_comments_name_exist() -> None:
 
 
 def test_names_stand_in_the_files_that_are_named_with_them() -> None:
-    """As in "`Lanes` (`io/lanes.py`)": a read's life in docs/developing.md is told by such names."""
+    """As in "`Lanes` (`reads/lanes.py`)": a read's life in docs/developing.md is told by such names."""
     page = (ROOT / "docs" / "developing.md").read_text()
     named = re.findall(r"`([A-Za-z]\w*(?:\.\w+)*)`\s(?:\(|\| )`([\w/]+\.py)`", page)
-    assert {("Lanes", "io/lanes.py"), ("Reads", "io/reads.py"), ("Mapping.on_cpu", "map/stage.py")} <= set(named)
+    assert {("Lanes", "reads/lanes.py"), ("Reads", "reads/reads.py"), ("Mapping.on_cpu", "map/stage.py")} <= set(named)
     missing = []
     for name, file in named:
         nodes = ast.walk(ast.parse((ROOT / "gpualign" / file).read_text()))

@@ -20,7 +20,7 @@ COMPILERS = {
 
 
 def test_there_are_headers() -> None:
-    assert {"map/affine.hpp", "common/dna.hpp", "index/minimizer.hpp"} <= set(HEADERS)
+    assert {"map/affine.hpp", "common/dna.hpp", "seeds/index/minimizer.hpp"} <= set(HEADERS)
 
 
 @pytest.mark.parametrize("header", [header for header in HEADERS if header != "common/radix_sort.hpp"])  # of the host

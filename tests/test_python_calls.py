@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import gpualign
-from gpualign.distances import backends
+from gpualign.align.matrix import backends
 from tests.helpers.files import write_fastq
 from tests.helpers.sequences import random_genome
 

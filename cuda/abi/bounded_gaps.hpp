@@ -1,6 +1,6 @@
-// Arguments of the kernels of bounded gaps; the host fills them in gpualign/pairwise/bounded_gaps/device.py.
+// Arguments of the kernels of bounded gaps; the host fills them in gpualign/align/gaps/device.py.
 #pragma once
-#include "algo/pairwise/bounded_gaps/gapsmis.hpp"
+#include "algo/align/gaps/gapsmis.hpp"
 
 namespace gpualign {
 namespace gapsmis {

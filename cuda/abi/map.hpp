@@ -2,7 +2,7 @@
 #pragma once
 #include <cstdint>
 
-#include "algo/index/minimizer.hpp"
+#include "algo/seeds/index/minimizer.hpp"
 
 namespace gpualign {
 

@@ -1,6 +1,6 @@
-// Results that the kernels of maximal exact matches leave for the host (gpualign/mems/device.py).
+// Results that the kernels of maximal exact matches leave for the host (gpualign/seeds/matches/device.py).
 #pragma once
-#include "algo/mems/mem.hpp"
+#include "algo/seeds/matches/mem.hpp"
 
 namespace gpualign {
 

@@ -1,8 +1,8 @@
-// Arguments of the kernels of `pairwise` (host side: gpualign/pairwise/device).
+// Arguments of the kernels of `pairwise` (host side: gpualign/align/score/device).
 #pragma once
-#include "algo/pairwise/edit_band.hpp"
-#include "algo/pairwise/matching.hpp"
-#include "algo/pairwise/nw.hpp"
+#include "algo/align/edit/edit_band.hpp"
+#include "algo/align/score/matching.hpp"
+#include "algo/align/score/nw.hpp"
 
 struct int2;  // CUDA's; the host only holds its address
 

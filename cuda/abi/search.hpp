@@ -1,4 +1,4 @@
-// What the kernels of search take (host side: gpualign/search/device.py); the CPU uses the same structs.
+// What the kernels of search take (host side: gpualign/align/patterns/device.py); the CPU uses the same structs.
 #pragma once
 #include <cstdint>
 

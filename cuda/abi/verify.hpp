@@ -1,4 +1,4 @@
-// Arguments of the kernels of verify (host side: gpualign/verify/device/kernel.py), also used on the CPU.
+// Arguments of the kernels of verify (host side: gpualign/align/edit/device/kernel.py), also used on the CPU.
 #pragma once
 #include <cstdint>
 

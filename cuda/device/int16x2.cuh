@@ -1,5 +1,5 @@
 // Two 16-bit values in one 32-bit register: a word type for algorithm headers that aligns two pairs a thread. Sums
-// stand with the kernels (device/pairwise/lazy_scan.cuh, device/pairwise/bounded_gaps/pairs.cuh), which use different
+// stand with the kernels (device/align/score/lazy_scan.cuh, device/align/gaps/pairs.cuh), which use different
 // instructions for them. From compute capability 9.0 on each is one instruction; CUDA emulates them before.
 #pragma once
 #include <cstdint>

@@ -36,7 +36,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "Align all against all: global, semi-global, local, or with bounded gaps.",
     ),
     "cluster": ("gpualign.cluster.command", "Cluster sequences by exact identity: OTUs, non-redundant sets."),
-    "makedb": ("gpualign.pairwise.search.makedb_command", "Prepare sequences as a database for pairwise --top."),
+    "makedb": ("gpualign.pairwise.database.makedb_command", "Prepare sequences as a database for pairwise --top."),
     "lcs-filter": (
         "gpualign.lcs.command",
         "Rank subjects by their longest common subsequence (not substring) with a query.",

@@ -10,22 +10,22 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from gpualign.cli.device_facts import describe, table
-from gpualign.engine.gpu import compiler
-from gpualign.engine.gpu.device import Device, list_devices
 from gpualign.errors import DeviceError
+from gpualign.run.gpu import compiler
+from gpualign.run.gpu.device import Device, list_devices
 
 #: name -> "module:function"; the function takes an open Device and raises DeviceError when it differs from the CPU
 SELF_TESTS: dict[str, str] = {
-    "distances": "gpualign.distances.device.self_test:self_test",
-    "lcs": "gpualign.lcs.device.lengths:self_test",
-    "lcs subsequences": "gpualign.lcs.device.trace:self_test",
+    "distances": "gpualign.align.matrix.device.self_test:self_test",
+    "lcs": "gpualign.align.lcs.device.lengths:self_test",
+    "lcs subsequences": "gpualign.align.lcs.device.trace:self_test",
     "map": "gpualign.map.device.self_test:self_test",
     "map's records": "gpualign.map.device.self_test:self_test_of_records",
-    "mems": "gpualign.mems.self_test:self_test",
-    "pairwise": "gpualign.pairwise.device.self_test:self_test",
-    "bounded gaps": "gpualign.pairwise.device.self_test:self_test_gapsmis",
-    "search": "gpualign.search.device:self_test",
-    "verify": "gpualign.verify.device.kernel:self_test",
+    "mems": "gpualign.seeds.matches.self_test:self_test",
+    "pairwise": "gpualign.align.score.device.self_test:self_test",
+    "bounded gaps": "gpualign.align.score.device.self_test:self_test_gapsmis",
+    "search": "gpualign.align.patterns.device:self_test",
+    "verify": "gpualign.align.edit.device.kernel:self_test",
 }
 
 

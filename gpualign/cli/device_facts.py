@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from gpualign import _native
-from gpualign.engine.gpu import compiler
-from gpualign.engine.gpu.device import list_devices
-from gpualign.engine.gpu.driver import gpu_is_there
 from gpualign.errors import DeviceError, counted
 from gpualign.params import available_cores
+from gpualign.run.gpu import compiler
+from gpualign.run.gpu.device import list_devices
+from gpualign.run.gpu.driver import gpu_is_there
 
 #: `make wheel` leaves wheels of gpualign and of PyCUDA in dist; the latter need a driver alone
 _WHEELS = "pip install --prefer-binary --find-links dist 'gpualign[cuda]'"

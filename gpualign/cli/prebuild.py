@@ -10,16 +10,16 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from gpualign.distances.tuning import KERNELS as DISTANCES
-from gpualign.engine.gpu import compiler
+from gpualign.align.edit.tuning import KERNELS as VERIFY
+from gpualign.align.gaps.tuning import KERNELS as BOUNDED_GAPS
+from gpualign.align.lcs.tuning import KERNELS as LCS
+from gpualign.align.matrix.tuning import KERNELS as DISTANCES
+from gpualign.align.score.tuning import KERNELS as PAIRWISE
 from gpualign.errors import DeviceError
-from gpualign.lcs.tuning import KERNELS as LCS
 from gpualign.map.tuning import KERNELS as MAP
-from gpualign.mems.tuning import KERNELS as MEMS
-from gpualign.pairwise.bounded_gaps.tuning import KERNELS as BOUNDED_GAPS
-from gpualign.pairwise.tuning import KERNELS as PAIRWISE
 from gpualign.params import available_cores
-from gpualign.verify.tuning import KERNELS as VERIFY
+from gpualign.run.gpu import compiler
+from gpualign.seeds.matches.tuning import KERNELS as MEMS
 
 #: kernels of all commands, and of `distances`
 KERNELS = (BOUNDED_GAPS, DISTANCES, LCS, MAP, MEMS, PAIRWISE, VERIFY)

@@ -7,22 +7,22 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from gpualign.align.score.params import PairwiseParams
 from gpualign.checks import field_names, takes_keywords
 from gpualign.cluster import tuning
 from gpualign.cluster.greedy import Joined
 from gpualign.cluster.params import ClusterParams, Linkage, Order, alignment_params
 from gpualign.cluster.run import Clusterer
 from gpualign.cluster.sequences import read_input
-from gpualign.engine.select import open_backend
 from gpualign.errors import proteins_want
-from gpualign.io import table
-from gpualign.io.in_memory import Sequences, as_batch, is_path, path_of, symbols_in
-from gpualign.pairwise.params import PairwiseParams
 from gpualign.params import RunOptions
+from gpualign.reads.in_memory import Sequences, as_batch, is_path, path_of, symbols_in
 from gpualign.report import OnProgress, Progress
+from gpualign.run.select import open_backend
 from gpualign.tables.column import NameColumn, SignColumn, TextColumn
 from gpualign.tables.row import Row
 from gpualign.tables.table import Column, Table
+from gpualign.text import table
 
 _ALIGNMENT = field_names(PairwiseParams, "identity")
 

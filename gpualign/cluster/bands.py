@@ -8,15 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign.pairwise.alignments import Alignments
-from gpualign.pairwise.cpu import (
-    Candidates,
-    PairProblem,
-    align_strand,
-    candidates_within,
-    filter_on_cpu,
-    score_lines,
-)
+from gpualign.align.score.alignments import Alignments
+from gpualign.align.score.cpu import Candidates, align_strand, candidates_within, filter_on_cpu, score_lines
+from gpualign.align.score.problem import PairProblem
 from gpualign.sequences.matrices import Scoring
 from gpualign.sequences.pairs import PairBlock
 

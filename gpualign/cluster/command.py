@@ -6,12 +6,12 @@ from typing import Any
 
 import click
 
+from gpualign.align.score.gap_penalties import GapPenalty, parse_penalty
+from gpualign.align.score.options import PENALTY, identity_definition_option
+from gpualign.align.score.params import PairwiseParams
 from gpualign.cluster.params import LINKAGES, ORDERS, ClusterFiles, ClusterParams, alignment_params
 from gpualign.errors import UsageError
 from gpualign.options import SIZE, option_of, run_options, table_option, take_run_options
-from gpualign.pairwise.alignment_options import PENALTY, identity_definition_option
-from gpualign.pairwise.gap_penalties import GapPenalty, parse_penalty
-from gpualign.pairwise.params import PairwiseParams
 
 
 @click.command("cluster", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
+from gpualign.align.score.alignments import Alignments, Measures
+from gpualign.align.score.problem import PairProblem
 from gpualign.cluster.bands import BandedAligner, aligned_by_score, aligned_within, aligner_of
-from gpualign.pairwise.alignments import Alignments, Measures
-from gpualign.pairwise.cpu import PairProblem
 from gpualign.sequences.columns import Columns
 from gpualign.sequences.identity import reaches
 from gpualign.sequences.pairs import PairBlock

@@ -14,7 +14,7 @@ from gpualign.cluster.cpu import ClusterProblem, Hits, NearPairs, Wanted
 from gpualign.cluster.parts import NearPart, TargetPart, new_index
 from gpualign.cluster.stage import cluster_stage, cut, cut_slices
 from gpualign.cluster.words import word_length
-from gpualign.engine.stage import Backend
+from gpualign.run.stage import Backend
 from gpualign.sequences.offsets import cut_by_size
 from gpualign.sequences.pairs import PairBlock
 

@@ -15,10 +15,10 @@ from gpualign.cluster.greedy import Joined
 from gpualign.cluster.params import ClusterFiles, ClusterParams
 from gpualign.cluster.sequences import ClusterInput
 from gpualign.errors import GpualignError
-from gpualign.io import table
-from gpualign.io.output_file import OutputFile, open_output
-from gpualign.io.table_output import Kind, TableSink
 from gpualign.sequences.batch import join_bytes
+from gpualign.text import table
+from gpualign.text.output_file import OutputFile, open_output
+from gpualign.text.table_output import Kind, TableSink
 
 _SIZE = re.compile(rb"(^|;)size=\d+;?")
 

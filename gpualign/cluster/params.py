@@ -6,9 +6,9 @@ import os
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
+from gpualign.align.score.params import PairwiseParams
 from gpualign.checks import set_whole_numbers
 from gpualign.errors import UsageError, check_range
-from gpualign.pairwise.params import PairwiseParams
 from gpualign.sequences.matrices import Scoring, with_matching_codes
 
 Order = Literal["length", "size", "input"]

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
+from gpualign.align.score.problem import PairProblem
 from gpualign.cluster.cpu import ClusterProblem, Wanted
-from gpualign.pairwise.cpu import PairProblem
 
 
 def new_index(problem: ClusterProblem, word: int) -> _native.ClusterIndex:

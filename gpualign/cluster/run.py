@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gpualign.align.pair_inputs import PairInputs
+from gpualign.align.score.problem import make_problem
 from gpualign.cluster import tuning
 from gpualign.cluster.cpu import ClusterProblem
 from gpualign.cluster.greedy import Greedy, Joined
@@ -18,22 +20,20 @@ from gpualign.cluster.output import ClusterWriter, columns_of
 from gpualign.cluster.params import ClusterFiles, ClusterParams
 from gpualign.cluster.sequences import ClusterInput, read_input
 from gpualign.cluster.single import SingleLinkage
-from gpualign.engine.run_context import RunContext
-from gpualign.engine.stage import Backend
-from gpualign.engine.tiles import Tiles, digest
 from gpualign.errors import check_count, counted, proteins_want
-from gpualign.io.chunks import read_batches
-from gpualign.io.paths import file_of
-from gpualign.io.sizes import symbols_in_files
-from gpualign.io.symbol_lines import with_symbol_lines
-from gpualign.pairwise.pair_inputs import PairInputs
-from gpualign.pairwise.run import make_problem
 from gpualign.params import RunOptions
 from gpualign.plots.drawing import check_plot
 from gpualign.report import Progress
+from gpualign.run.run_context import RunContext
+from gpualign.run.stage import Backend
+from gpualign.run.tiles import Tiles, digest
 from gpualign.sequences.matrices import Scoring, without_codes
 from gpualign.sequences.offsets import offsets_of
 from gpualign.sequences.pairs import PairSource
+from gpualign.text.chunks import read_batches
+from gpualign.text.paths import file_of
+from gpualign.text.sizes import symbols_in_files
+from gpualign.text.symbol_lines import with_symbol_lines
 
 
 def run_cluster(params: ClusterParams, files: ClusterFiles, options: RunOptions) -> dict[str, Any]:

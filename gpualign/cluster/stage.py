@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from gpualign.align.score.device.kernel import PairwiseKernel
 from gpualign.cluster import tuning
 from gpualign.cluster.cpu import ClusterProblem, Hits, NearPairs, near_on_cpu
 from gpualign.cluster.parts import NearPart
-from gpualign.engine.stage import Run, Stage
-from gpualign.pairwise.device.kernel import PairwiseKernel
+from gpualign.run.stage import Run, Stage
 from gpualign.sequences.pairs import PairBlock
 
 

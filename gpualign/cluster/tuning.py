@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gpualign.engine.select import Kernels, Work
-from gpualign.pairwise.tuning import VARIANTS
+from gpualign.align.score.tuning import VARIANTS
+from gpualign.run.select import Kernels, Work
 
 #: a core's rate is of symbols; how near sequences are to each other changes it by an order of magnitude
 KERNELS = Kernels("pairwise", core_rate=1e6, compile_s=2.5, variants=VARIANTS)

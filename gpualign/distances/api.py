@@ -6,18 +6,18 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, overload
 
+from gpualign.align.matrix.backends import answer, backend_of_distances, backend_of_scores, check_dtype
+from gpualign.align.matrix.cpu import Report
+from gpualign.align.matrix.foreign import device_array
+from gpualign.align.matrix.lcs import lcs_scores
+from gpualign.align.matrix.params import SCORE_MODES, Alphabet, DistanceMode, DistanceParams, ScoreMode
+from gpualign.align.matrix.problem import Distances
+from gpualign.align.matrix.results import NearestPairs, PairMatrix, Result, SparsePairs
+from gpualign.align.matrix.scores import Scores, ScoreSelection
+from gpualign.align.matrix.symbols import SymbolSet, symbols_of
+from gpualign.align.score.params import PairwiseParams
 from gpualign.checks import takes_keywords
-from gpualign.distances.backends import answer, backend_of_distances, backend_of_scores, check_dtype
-from gpualign.distances.cpu import Report
-from gpualign.distances.foreign import device_array
-from gpualign.distances.lcs import lcs_scores
-from gpualign.distances.params import SCORE_MODES, Alphabet, DistanceMode, DistanceParams, ScoreMode
-from gpualign.distances.problem import Distances
-from gpualign.distances.results import NearestPairs, PairMatrix, Result, SparsePairs
-from gpualign.distances.scores import Scores, ScoreSelection
-from gpualign.distances.symbols import SymbolSet, symbols_of
 from gpualign.errors import UsageError
-from gpualign.pairwise.params import PairwiseParams
 from gpualign.params import RunOptions
 
 if TYPE_CHECKING:

@@ -1,1 +1,1 @@
-"""The minimizer index: build, file format."""
+"""`gpualign index`."""

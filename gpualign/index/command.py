@@ -26,6 +26,6 @@ def command(threads: int | None, quiet: bool, debug: bool, **values: Any) -> Non
       gpualign index ref.fa -d ref.gpi
       gpualign map ref.gpi reads.fq.gz -o out.sam
     """
-    from gpualign.index.run import run_index
+    from gpualign.seeds.index.run import run_index
 
     run_index(options=RunOptions(threads=threads or 0, quiet=quiet), **values)

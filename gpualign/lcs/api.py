@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 
+from gpualign.align.lcs.query import Alphabet
+from gpualign.align.lcs.tuning import KERNELS
 from gpualign.checks import takes_keywords
-from gpualign.engine.select import Work, open_backend
 from gpualign.errors import proteins_want
-from gpualign.io.fastx import SequenceAlphabet
-from gpualign.io.in_memory import Sequences, as_batch, batches_of, symbols_in
-from gpualign.io.sizes import product
 from gpualign.lcs.params import LcsFilterParams, RatioOf, Strand
-from gpualign.lcs.query import Alphabet
 from gpualign.lcs.run import LcsFilter, strands_of
-from gpualign.lcs.tuning import KERNELS
 from gpualign.params import RunOptions
+from gpualign.reads.in_memory import Sequences, as_batch, batches_of, symbols_in
 from gpualign.report import OnProgress, Progress
+from gpualign.run.select import Work, open_backend
 from gpualign.sequences.batch import join_bytes
 from gpualign.tables.column import NameColumn, SignColumn, TextColumn
 from gpualign.tables.row import Row
 from gpualign.tables.table import Column, Table
+from gpualign.text.fastx import SequenceAlphabet
+from gpualign.text.sizes import product
 
 #: symbols of subjects handed to the backend at once
 _BATCH = 1 << 22

@@ -6,11 +6,11 @@ from typing import Any
 
 import click
 
+from gpualign.align.lcs.query import ALPHABETS
 from gpualign.errors import UsageError
-from gpualign.io.paths import listed_files
 from gpualign.lcs.params import RATIOS_OF, STRANDS, LcsFilterFiles, LcsFilterParams
-from gpualign.lcs.query import ALPHABETS
 from gpualign.options import default_of, option_of, run_options, table_option, take_run_options
+from gpualign.text.paths import listed_files
 
 
 def _default(name: str) -> Any:

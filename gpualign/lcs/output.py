@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gpualign.align.lcs.query import QueryStrands
 from gpualign.errors import check_count
-from gpualign.io import table
-from gpualign.io.table_output import Kind, TableSink
 from gpualign.lcs.params import LcsFilterFiles, LcsFilterParams
-from gpualign.lcs.query import QueryStrands
 from gpualign.sequences.batch import SequenceBatch, join_batches
 from gpualign.sequences.offsets import offsets_of
 from gpualign.streaming.timeline import STEPS
+from gpualign.text import table
+from gpualign.text.table_output import Kind, TableSink
 
 #: characters that would break a line of the table
 _ESCAPES = str.maketrans({"\t": "\\t", "\n": "\\n", "\r": "\\r", "\\": "\\\\"})

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from gpualign.align.lcs.query import ALPHABETS, Alphabet
 from gpualign.checks import set_whole_numbers
 from gpualign.errors import UsageError
-from gpualign.lcs.query import ALPHABETS, Alphabet
 
 Strand = Literal["plus", "both"]
 RatioOf = Literal["query", "subject", "shorter", "longer"]

@@ -9,28 +9,28 @@ from typing import Any
 
 import numpy as np
 
-from gpualign.engine.malloc_tuning import reuse_memory
-from gpualign.engine.run_context import RunContext
-from gpualign.engine.select import Work
-from gpualign.engine.stage import Backend
+from gpualign.align.lcs.cpu import Winners
+from gpualign.align.lcs.query import QueryStrands, encode_query
+from gpualign.align.lcs.stage import lcs_stage, trace_stage
+from gpualign.align.lcs.tuning import KERNELS
 from gpualign.errors import InputError, counted, proteins_want
-from gpualign.io.chunks import read_batches
-from gpualign.io.fastx import Chunk, parse
-from gpualign.io.files import InputFile
-from gpualign.io.lines import parse_lines, read_line_chunks
-from gpualign.io.reads import read_file
-from gpualign.io.sizes import product, symbols_in_files
-from gpualign.lcs.cpu import Winners
 from gpualign.lcs.output import NO_HITS, Hits, LcsWriter, columns_of
 from gpualign.lcs.params import LcsFilterFiles, LcsFilterParams
-from gpualign.lcs.query import QueryStrands, encode_query
 from gpualign.lcs.select import Collector, select
-from gpualign.lcs.stage import lcs_stage, trace_stage
-from gpualign.lcs.tuning import KERNELS
 from gpualign.params import RunOptions
+from gpualign.reads.reads import read_file
+from gpualign.run.malloc_tuning import reuse_memory
+from gpualign.run.run_context import RunContext
+from gpualign.run.select import Work
+from gpualign.run.stage import Backend
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.strands import reverse_complement
 from gpualign.streaming.ordered import run_ordered
+from gpualign.text.chunks import read_batches
+from gpualign.text.fastx import Chunk, parse
+from gpualign.text.files import InputFile
+from gpualign.text.lines import parse_lines, read_line_chunks
+from gpualign.text.sizes import product, symbols_in_files
 
 _PROTEINS = "--alphabet protein"
 #: a GPU wants more subjects at once than a core: batches of this many --batch-size

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from gpualign.align.lcs.cpu import ScoredBatch
+from gpualign.align.lcs.query import QueryStrands
 from gpualign.errors import check_count
-from gpualign.lcs.cpu import ScoredBatch
 from gpualign.lcs.output import NO_HITS, Hits
 from gpualign.lcs.params import LcsFilterParams
-from gpualign.lcs.query import QueryStrands
 from gpualign.streaming.timeline import STEPS
 
 

@@ -9,8 +9,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from gpualign.engine.abi import filled
-from gpualign.io.record_sorter import RecordBatch
+from gpualign.records.record_sorter import RecordBatch
+from gpualign.run.abi import filled
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.columns import Arrays
 

@@ -15,15 +15,7 @@ import numpy as np
 
 from gpualign import _native
 from gpualign.checks import field_names, takes_keywords, whole_number
-from gpualign.engine.gpu.device import Device
-from gpualign.engine.select import Work, open_backend, parse_device
-from gpualign.engine.stage import Backend, Run, Stage
 from gpualign.errors import DeviceError, UsageError, counted
-from gpualign.index.minimizers import MinimizerIndex, build_index
-from gpualign.index.run import choose_index_params, open_index
-from gpualign.io.in_memory import Sequences, as_batch, is_path, packed, path_of
-from gpualign.io.reads import Reads
-from gpualign.io.sam_header import sam_header
 from gpualign.map import tuning
 from gpualign.map.alignments import Alignments, Found
 from gpualign.map.api_inputs import MapperInput, Read, batch_of, is_file_or_batch, is_sequence, work_of_reads
@@ -39,8 +31,16 @@ from gpualign.map.stage import map_batch_on_device
 from gpualign.map.tuning import SLOTS
 from gpualign.notices import notice
 from gpualign.params import RunOptions
+from gpualign.reads.in_memory import Sequences, as_batch, is_path, packed, path_of
+from gpualign.reads.reads import Reads
 from gpualign.records.alignment_output import AlignmentLayout
+from gpualign.records.sam_header import sam_header
 from gpualign.report import OnProgress, Progress
+from gpualign.run.gpu.device import Device
+from gpualign.run.select import Work, open_backend, parse_device
+from gpualign.run.stage import Backend, Run, Stage
+from gpualign.seeds.index.minimizers import MinimizerIndex, build_index
+from gpualign.seeds.index.run import choose_index_params, open_index
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.tables.table import Table
 

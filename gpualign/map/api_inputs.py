@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from gpualign import _native
-from gpualign.engine.select import Work
 from gpualign.errors import InputError, UsageError, counted
-from gpualign.io.in_memory import (
+from gpualign.map.tuning import KERNELS
+from gpualign.reads.in_memory import (
     as_batch,
     bytes_of,
     checked_nucleotides,
@@ -31,12 +31,12 @@ from gpualign.io.in_memory import (
     path_of,
     symbols_in,
 )
-from gpualign.io.lanes import Lanes
-from gpualign.io.mate_names import SAMPLED_NAMES, files_have_dots, names_of
-from gpualign.io.paths import are_same
-from gpualign.io.reads import Reads
-from gpualign.map.tuning import KERNELS
+from gpualign.reads.lanes import Lanes
+from gpualign.reads.reads import Reads
+from gpualign.run.select import Work
 from gpualign.sequences.batch import SequenceBatch, join_bytes
+from gpualign.text.mate_names import SAMPLED_NAMES, files_have_dots, names_of
+from gpualign.text.paths import are_same
 
 _NUCLEOTIDES = re.compile("[ACGTUNRYSWKMBDHVacgtunryswkmbdhv]*")  # also matches a read without bases
 #: longer texts of nucleotide codes are not file names

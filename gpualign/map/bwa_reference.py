@@ -7,11 +7,11 @@ from collections.abc import Callable
 from functools import partial
 
 from gpualign.errors import GpualignError, InputError
-from gpualign.index.file import is_index, is_index_of, save_index
-from gpualign.index.minimizers import MinimizerIndex
-from gpualign.index.run import open_index
-from gpualign.io.file_lock import alone
-from gpualign.io.files import os_reason
+from gpualign.seeds.index.file import is_index, is_index_of, save_index
+from gpualign.seeds.index.minimizers import MinimizerIndex
+from gpualign.seeds.index.run import open_index
+from gpualign.text.file_lock import alone
+from gpualign.text.files import os_reason
 
 #: extensions of indexes of bwa, bwa-mem2 and minimap2, appended or in place of FASTA's
 _INDEXES = (".amb", ".ann", ".bwt", ".pac", ".sa", ".bwt.2bit.64", ".0123", ".mmi")

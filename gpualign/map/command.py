@@ -8,13 +8,13 @@ from typing import Any, TypeVar
 
 import click
 
-from gpualign.io.paths import listed_files
 from gpualign.map.inputs import ENDINGS, MapFiles, RecordOptions, Sample
 from gpualign.map.output_options import output_options, record_options, take_layout, take_tags
 from gpualign.map.params import ALL_LOCI, PRESET_ALIASES, PRESETS, MapParams, Reporting, Scoring, Seeding
 from gpualign.options import option_of, run_options, seed_options, take_run_options
 from gpualign.records.methylation import MethylationRules
 from gpualign.records.options import mark_option, marking_options, take_marking, take_read_group
+from gpualign.text.paths import listed_files
 
 T = TypeVar("T")
 _DEFAULT = click.core.ParameterSource.DEFAULT

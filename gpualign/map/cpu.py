@@ -6,12 +6,12 @@ from functools import lru_cache
 from typing import Any
 
 from gpualign import _native
-from gpualign.index.minimizers import IndexParams, MinimizerIndex
 from gpualign.map.alignments import Alignments
 from gpualign.map.meth import Conversions, Which, map_by_conversion, params_as
 from gpualign.map.pairs import PairModel
 from gpualign.map.params import LONG_READ_HITS, LONG_READS, MapParams
 from gpualign.map.rules import chain_rules, map_rules
+from gpualign.seeds.index.minimizers import IndexParams, MinimizerIndex
 from gpualign.sequences.batch import SequenceBatch
 
 

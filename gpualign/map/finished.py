@@ -8,11 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from gpualign.engine.tiles import digest
 from gpualign.errors import GpualignError
-from gpualign.io.files import os_reason, stamp_of
-from gpualign.io.output_file import open_output
 from gpualign.map.inputs import Sample
+from gpualign.run.tiles import digest
+from gpualign.text.files import os_reason, stamp_of
+from gpualign.text.output_file import open_output
 from gpualign.version import __version__
 
 

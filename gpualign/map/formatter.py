@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.errors import InputError, check_count, shown_inputs
-from gpualign.index.minimizers import MinimizerIndex
-from gpualign.io.record_sorter import RecordBatch
-from gpualign.io.sam_header import dropped_tags, parse_read_group
 from gpualign.map.alignments import Alignments, Found, Written
 from gpualign.map.cpu import map_batch
 from gpualign.map.inputs import Sample
 from gpualign.map.pairs import PairModel
+from gpualign.records.record_sorter import RecordBatch
+from gpualign.records.sam_header import dropped_tags, parse_read_group
+from gpualign.seeds.index.minimizers import MinimizerIndex
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.timeline import STEPS
 

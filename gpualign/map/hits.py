@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gpualign.io import table
 from gpualign.map.alignments import Alignments
 from gpualign.map.params import Scoring
 from gpualign.sequences.batch import SequenceBatch
@@ -20,6 +19,7 @@ from gpualign.tables.column import NameColumn, TextColumn, nullable
 from gpualign.tables.drawing import Drawing, operations
 from gpualign.tables.row import Row
 from gpualign.tables.table import Column, Look, Table
+from gpualign.text import table
 
 _UNMAPPED, _REVERSE, _SECOND_MATE, _SECONDARY, _SUPPLEMENTARY = 0x4, 0x10, 0x80, 0x100, 0x800
 #: those that SAM has; another bit is of bisulfite reads (alignments.py)

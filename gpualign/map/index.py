@@ -15,17 +15,17 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from gpualign.engine.run_context import RunContext
 from gpualign.errors import InputError, UsageError
-from gpualign.index.file import is_index, save_index
-from gpualign.index.minimizers import AltPart, IndexParams, MinimizerIndex
-from gpualign.index.run import choose_index_params, open_index
-from gpualign.io.files import InputFile
-from gpualign.io.lanes import Lanes
-from gpualign.io.reads import Reads
 from gpualign.map.bwa_reference import open_next_to
 from gpualign.map.inputs import MapFiles, Sample
 from gpualign.map.params import MapParams
+from gpualign.reads.lanes import Lanes
+from gpualign.reads.reads import Reads
+from gpualign.run.run_context import RunContext
+from gpualign.seeds.index.file import is_index, save_index
+from gpualign.seeds.index.minimizers import AltPart, IndexParams, MinimizerIndex
+from gpualign.seeds.index.run import choose_index_params, open_index
+from gpualign.text.files import InputFile
 
 #: names of ALT contigs (GRCh38's and HLA genes), if no file lists them
 _ALT_NAME = re.compile(r".+_alt|HLA[-*:].+")

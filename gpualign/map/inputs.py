@@ -11,17 +11,17 @@ from typing import Any
 
 from gpualign.checks import set_whole_numbers
 from gpualign.errors import UsageError, check_range, counted
-from gpualign.index.file import check_index_path, is_index
-from gpualign.index.minimizers import AltPart
-from gpualign.io.lanes import Lanes
-from gpualign.io.paths import are_same
-from gpualign.io.sam_header import parse_read_group
 from gpualign.map.params import MapParams
 from gpualign.params import RunOptions
+from gpualign.reads.lanes import Lanes
 from gpualign.records.alignment_output import AlignmentLayout
 from gpualign.records.coverage import coverage_paths
 from gpualign.records.duplicates import DuplicateMarking
 from gpualign.records.methylation import MethylationRules, methylation_paths
+from gpualign.records.sam_header import parse_read_group
+from gpualign.seeds.index.file import check_index_path, is_index
+from gpualign.seeds.index.minimizers import AltPart
+from gpualign.text.paths import are_same
 
 #: outputs of which `--samples` takes the endings of each sample's files, with examples
 ENDINGS = {"methylation": ".bedgraph or .cov", "coverage": ".bedgraph", "duplicate_metrics": ".metrics.txt"}

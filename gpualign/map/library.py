@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign.index.minimizers import MinimizerIndex
-from gpualign.io.reads import Reads
 from gpualign.map.alignments import Alignments
 from gpualign.map.cpu import map_batch
 from gpualign.map.pairs import ORIENTATIONS, PairModel
 from gpualign.map.params import MapParams
+from gpualign.reads.reads import Reads
+from gpualign.seeds.index.minimizers import MinimizerIndex
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.columns import Arrays
 from gpualign.streaming.ordered import run_ordered

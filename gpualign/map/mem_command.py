@@ -280,7 +280,7 @@ def _header_lines(given: str | None) -> tuple[str, ...]:
         return ()
     if given.startswith("@"):
         return (given.replace("\\t", "\t"),)
-    from gpualign.io.files import InputFile
+    from gpualign.text.files import InputFile
 
     with InputFile(given) as file:
         text = file.read(1 << 26).decode("utf-8", "replace")

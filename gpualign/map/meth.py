@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign.index.minimizers import MinimizerIndex
 from gpualign.map.alignments import Alignments, Found
 from gpualign.map.inputs import RecordOptions
 from gpualign.map.params import MapParams
 from gpualign.map.statistics import MapStatistics
 from gpualign.records.methylation import MethylationRules
+from gpualign.seeds.index.minimizers import MinimizerIndex
 from gpualign.sequences.batch import SequenceBatch
 
 #: of each read; None: no bisulfite reads

@@ -9,12 +9,6 @@ from typing import Any
 
 from gpualign import _native
 from gpualign.errors import counted, shown_inputs
-from gpualign.index.minimizers import MinimizerIndex
-from gpualign.io.bgzf import CPU_CODEC, BgzfCodec
-from gpualign.io.cram import sequence_tags
-from gpualign.io.lanes import Lanes
-from gpualign.io.output_file import Sink, open_output
-from gpualign.io.sam_header import parse_read_group, sam_header, with_lines
 from gpualign.map.alignments import Written
 from gpualign.map.formatter import RecordFormatter
 from gpualign.map.inputs import Sample
@@ -22,10 +16,16 @@ from gpualign.map.library import Library
 from gpualign.map.meth import warn_of_library
 from gpualign.map.params import left_unmapped
 from gpualign.map.statistics import MapStatistics
+from gpualign.reads.lanes import Lanes
 from gpualign.records.alignment_output import open_alignments
+from gpualign.records.cram import sequence_tags
 from gpualign.records.methylation import open_methylation
 from gpualign.records.observer import duplicates_summary, observing, warn_of_barcodes
+from gpualign.records.sam_header import parse_read_group, sam_header, with_lines
+from gpualign.seeds.index.minimizers import MinimizerIndex
 from gpualign.sequences.reference import Reference
+from gpualign.text.bgzf import CPU_CODEC, BgzfCodec
+from gpualign.text.output_file import Sink, open_output
 
 
 class MapOutputs:

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.checks import set_penalties, set_whole_numbers
 from gpualign.errors import UsageError, check_range, counted
-from gpualign.index.minimizers import IndexParams
 from gpualign.map.pairs import PairModel, parse_insert_size
+from gpualign.seeds.index.minimizers import IndexParams
 from gpualign.sequences.identity import edits_within
 
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from gpualign.io.output_file import open_output
 from gpualign.records.methylation import CONTEXTS
+from gpualign.text.output_file import open_output
 
 _STYLE = """
 body { font: 15px/1.45 system-ui, sans-serif; color: #222; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }

@@ -7,9 +7,9 @@ from dataclasses import asdict
 import numpy as np
 
 from gpualign import _native
-from gpualign.engine.abi import filled
 from gpualign.map.pairs import ORIENTATIONS, PairModel
 from gpualign.map.params import Chaining, MapParams, Scoring
+from gpualign.run.abi import filled
 
 
 def affine_scores(scoring: Scoring) -> np.void:

@@ -1,6 +1,6 @@
 """`map`: reads to SAM, BAM, CRAM and PAF.
 
-:func:`run_map` is a run from its first file to its last. The reads come from :class:`gpualign.io.lanes.Lanes` in
+:func:`run_map` is a run from its first file to its last. The reads come from :class:`gpualign.reads.lanes.Lanes` in
 batches; :class:`gpualign.map.stage.Mapping` makes records of a batch, in a thread of a backend; and
 :class:`gpualign.map.outputs.MapOutputs` writes them in input order.
 """
@@ -9,12 +9,6 @@ from __future__ import annotations
 
 from contextlib import ExitStack, closing
 
-from gpualign.engine.cuda import pinned_allocator
-from gpualign.engine.malloc_tuning import reuse_memory
-from gpualign.engine.run_context import RunContext
-from gpualign.index.minimizers import MinimizerIndex
-from gpualign.io.paths import ALIGNMENTS
-from gpualign.io.sizes import longest_read, symbols_in_files
 from gpualign.map import tuning
 from gpualign.map.device.target import resident_bytes
 from gpualign.map.index import index_for
@@ -26,6 +20,12 @@ from gpualign.map.report_page import report_page, write_page
 from gpualign.map.stage import Mapping, load_index
 from gpualign.map.statistics import MAP_STEPS
 from gpualign.map.tuning import work_of
+from gpualign.run.cuda import pinned_allocator
+from gpualign.run.malloc_tuning import reuse_memory
+from gpualign.run.run_context import RunContext
+from gpualign.seeds.index.minimizers import MinimizerIndex
+from gpualign.text.paths import ALIGNMENTS
+from gpualign.text.sizes import longest_read, symbols_in_files
 
 
 def run_map(sample: Sample, command: str = "map") -> None:

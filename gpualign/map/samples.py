@@ -12,17 +12,7 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gpualign.engine.gpu.device import Device
-from gpualign.engine.malloc_tuning import reuse_memory
-from gpualign.engine.run_context import RunContext
-from gpualign.engine.stage import Backend, Run, Stage
 from gpualign.errors import DeviceError, GpualignError, OutOfMemoryError, UsageError, counted
-from gpualign.index.minimizers import MinimizerIndex
-from gpualign.index.run import open_index
-from gpualign.io.bgzf import CPU_CODEC, BgzfCodec
-from gpualign.io.files import os_reason
-from gpualign.io.reads import Reads
-from gpualign.io.sizes import longest_read, symbols_in_files
 from gpualign.map import tuning
 from gpualign.map.alignments import Alignments
 from gpualign.map.device.kernel import map_and_text_kernel
@@ -41,10 +31,20 @@ from gpualign.map.stage import Mapped, Mapping, map_batch_on_device
 from gpualign.map.statistics import MAP_STEPS
 from gpualign.map.tuning import SLOTS, work_of
 from gpualign.params import RunOptions
+from gpualign.reads.reads import Reads
 from gpualign.records.alignment_output import AlignmentLayout
 from gpualign.report import print_line
+from gpualign.run.gpu.device import Device
+from gpualign.run.malloc_tuning import reuse_memory
+from gpualign.run.run_context import RunContext
+from gpualign.run.stage import Backend, Run, Stage
+from gpualign.seeds.index.minimizers import MinimizerIndex
+from gpualign.seeds.index.run import open_index
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.timeline import Span
+from gpualign.text.bgzf import CPU_CODEC, BgzfCodec
+from gpualign.text.files import os_reason
+from gpualign.text.sizes import longest_read, symbols_in_files
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gpualign.errors import InputError, UsageError
-from gpualign.io.files import InputFile
-from gpualign.io.paths import are_same
-from gpualign.io.sam_header import parse_read_group
+from gpualign.records.sam_header import parse_read_group
+from gpualign.text.files import InputFile
+from gpualign.text.paths import are_same
 
 #: other pipelines' names of columns: sarek's alignments, units of Snakemake's workflows (nf-core's names are ours)
 _SYNONYMS = {

@@ -9,13 +9,7 @@ import numpy as np
 
 from gpualign import _native
 from gpualign._native import NvcompError
-from gpualign.engine.buffer_pool import BufferPool
-from gpualign.engine.gpu.device import Device
-from gpualign.engine.stage import Run, Stage
 from gpualign.errors import check_count
-from gpualign.index.minimizers import MinimizerIndex
-from gpualign.io.bgzf import packed
-from gpualign.io.reads import Reads
 from gpualign.map import tuning
 from gpualign.map.alignments import Alignments, Found, Written
 from gpualign.map.cpu import map_batch, map_short_reads
@@ -29,8 +23,14 @@ from gpualign.map.meth import Conversions, Which, map_by_conversion, params_as, 
 from gpualign.map.pairs import PairModel
 from gpualign.map.params import MapParams
 from gpualign.map.statistics import MapStatistics, statistics_of, thread_seconds
+from gpualign.reads.reads import Reads
+from gpualign.run.buffer_pool import BufferPool
+from gpualign.run.gpu.device import Device
+from gpualign.run.stage import Run, Stage
+from gpualign.seeds.index.minimizers import MinimizerIndex
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.timeline import STEPS, Seconds
+from gpualign.text.bgzf import packed
 
 Mapped = tuple[Written, MapStatistics]
 

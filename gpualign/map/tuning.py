@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from gpualign.engine.gpu.compiler import Variant
-from gpualign.engine.select import Kernels, Work
 from gpualign.map.params import MapParams
+from gpualign.run.gpu.compiler import Variant
+from gpualign.run.select import Kernels, Work
 
 #: batches in flight on a device: some compute while others finish a few slow reads, and one is copied
 SLOTS = 4

@@ -7,12 +7,12 @@ from typing import Any
 
 from gpualign.checks import field_names, takes_keywords
 from gpualign.errors import UsageError
-from gpualign.io.record_sorter import RECORD_ORDERS, RecordOrder
 from gpualign.markdup.params import Marking, RecordFiles
 from gpualign.markdup.run import run_markdup, run_sort
 from gpualign.params import RunOptions
 from gpualign.records.alignment_output import AlignmentLayout
 from gpualign.records.duplicates import DuplicateMarking
+from gpualign.records.record_sorter import RECORD_ORDERS, RecordOrder
 
 Path = str | os.PathLike[str]
 

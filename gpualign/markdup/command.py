@@ -6,7 +6,6 @@ from typing import Any
 
 import click
 
-from gpualign.io.record_sorter import RECORD_ORDERS, RecordOrder
 from gpualign.markdup.options import input_options, samtools_options, take_layout, take_samtools_options
 from gpualign.markdup.params import Marking, RecordFiles
 from gpualign.options import command_line, local_run_options, take_run_options
@@ -17,6 +16,7 @@ from gpualign.records.options import (
     take_marking,
     take_read_group,
 )
+from gpualign.records.record_sorter import RECORD_ORDERS, RecordOrder
 
 
 @click.command("markdup")
@@ -67,8 +67,8 @@ def command(
     take_samtools_options(values, besides=1)
     options = take_run_options(values)
     layout = take_layout(values, hold=True)
-    from gpualign.engine.malloc_tuning import reuse_memory
     from gpualign.markdup.run import run_markdup
+    from gpualign.run.malloc_tuning import reuse_memory
 
     reuse_memory(one_heap=True)  # chunks of the same size again and again
     what = Marking(marking, mate_tags, read_group)

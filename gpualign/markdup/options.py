@@ -8,11 +8,11 @@ from typing import Any
 
 import click
 
-from gpualign.io.record_sorter import RecordOrder
 from gpualign.options import SIZE, together
 from gpualign.params import available_cores
 from gpualign.records.alignment_output import AlignmentLayout
 from gpualign.records.options import take_layout_options
+from gpualign.records.record_sorter import RecordOrder
 
 FORMATS = ("sam", "bam", "cram")
 

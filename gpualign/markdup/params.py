@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gpualign.errors import UsageError
-from gpualign.io.record_sorter import RECORD_ORDERS, RecordOrder
-from gpualign.io.sam_header import parse_read_group
 from gpualign.records.coverage import coverage_paths
 from gpualign.records.duplicates import DuplicateMarking
+from gpualign.records.record_sorter import RECORD_ORDERS, RecordOrder
+from gpualign.records.sam_header import parse_read_group
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gpualign.io.contigs import HeaderContigs
-from gpualign.io.header_text import bytes_of, header_fields
-from gpualign.io.record_sorter import RecordOrder
-from gpualign.io.sam_header import program_line
+from gpualign.records.contigs import HeaderContigs
+from gpualign.records.header_text import bytes_of, header_fields
+from gpualign.records.record_sorter import RecordOrder
+from gpualign.records.sam_header import program_line
 
 _VERSION = "VN:1.6"
 #: what @HD says of an order: SO and GO, and which order by name it is

@@ -8,14 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from gpualign import _native
-from gpualign.engine.malloc_tuning import small_pages
-from gpualign.engine.run_context import RunContext
 from gpualign.errors import InputError, UsageError, counted
-from gpualign.io.bgzf import CPU_CODEC, BgzfCodec
-from gpualign.io.files import InputFile
-from gpualign.io.paths import ALIGNMENTS
-from gpualign.io.record_input import RecordChunk, RecordInput
-from gpualign.io.record_sorter import RecordBatch, RecordOrder
 from gpualign.markdup.params import Marking, RecordFiles
 from gpualign.markdup.record_header import record_header
 from gpualign.markdup.templates import Plan, chunk_bytes, peeked, prepared_batches, said_order
@@ -23,8 +16,15 @@ from gpualign.markdup.tuning import LEVEL_OF_SORT, work_of
 from gpualign.params import RunOptions
 from gpualign.records.alignment_output import AlignmentLayout, HeldRecords, open_held
 from gpualign.records.observer import duplicates_summary, observing, warn_of_barcodes
+from gpualign.records.record_input import RecordChunk, RecordInput
+from gpualign.records.record_sorter import RecordBatch, RecordOrder
+from gpualign.run.malloc_tuning import small_pages
+from gpualign.run.run_context import RunContext
 from gpualign.streaming.ordered import run_ordered
 from gpualign.streaming.timeline import StepNames
+from gpualign.text.bgzf import CPU_CODEC, BgzfCodec
+from gpualign.text.files import InputFile
+from gpualign.text.paths import ALIGNMENTS
 
 #: in the order in which an input meets them
 STEPS_OF_RECORDS: StepNames = (

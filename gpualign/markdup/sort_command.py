@@ -6,11 +6,11 @@ from typing import Any
 
 import click
 
-from gpualign.io.record_sorter import RecordOrder
 from gpualign.markdup.options import input_options, samtools_options, take_layout, take_samtools_options
 from gpualign.markdup.params import NAME_ORDERS, RecordFiles
 from gpualign.options import command_line, local_run_options, take_run_options
 from gpualign.records.options import layout_options
+from gpualign.records.record_sorter import RecordOrder
 
 
 @click.command("sort")
@@ -52,8 +52,8 @@ def command(records: str, by_name: bool, name_order: RecordOrder | None, templat
     take_samtools_options(values, besides=0)
     options = take_run_options(values)
     layout = take_layout(values)
-    from gpualign.engine.malloc_tuning import reuse_memory
     from gpualign.markdup.run import run_sort
+    from gpualign.run.malloc_tuning import reuse_memory
 
     reuse_memory(one_heap=True)  # chunks of the same size again and again
     run_sort(files, options, layout(order), command_line())

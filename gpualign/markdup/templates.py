@@ -14,16 +14,16 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.errors import InputError
-from gpualign.io.bgzf import BgzfCodec
-from gpualign.io.paths import temporary_folder
-from gpualign.io.record_input import RecordChunk, RecordInput
-from gpualign.io.record_sorter import RecordBatch, Records, RecordSorter, TemplateNumbers, usual_memory
 from gpualign.markdup.params import Marking
 from gpualign.params import RunOptions
 from gpualign.records.alignment_output import AlignmentLayout
 from gpualign.records.observer import RecordObserver
+from gpualign.records.record_input import RecordChunk, RecordInput
+from gpualign.records.record_sorter import RecordBatch, Records, RecordSorter, TemplateNumbers, usual_memory
 from gpualign.streaming.ordered import run_ordered
 from gpualign.streaming.timeline import STEPS
+from gpualign.text.bgzf import BgzfCodec
+from gpualign.text.paths import temporary_folder
 
 Value = TypeVar("Value")
 #: bytes of records for each base of a batch that is asked for; chunks that a thread's share of the memory is for

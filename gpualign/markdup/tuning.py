@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from gpualign.engine.select import Kernels, Work
+from gpualign.run.select import Kernels, Work
 
 #: core_rate is in bytes of a BAM file per second (2-core EPYC: 350 MB in 8 s)
 KERNELS = Kernels("bgzf", core_rate=4e7, compile_s=1.0, variants=(("bgzf", {}),))

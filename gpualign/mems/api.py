@@ -9,15 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign.checks import takes_keywords
-from gpualign.engine.select import open_backend
-from gpualign.io.in_memory import Sequences, as_batch, batches_of, is_path, packed, path_of, symbols_in
-from gpualign.mems.cpu import Search
-from gpualign.mems.index import MemsIndex, index_for, index_of
 from gpualign.mems.loop import Counts, Job, Run
-from gpualign.mems.params import MemsParams
-from gpualign.mems.tuning import work_of
 from gpualign.params import RunOptions
+from gpualign.reads.in_memory import Sequences, as_batch, batches_of, is_path, packed, path_of, symbols_in
 from gpualign.report import OnProgress, Progress
+from gpualign.run.select import open_backend
+from gpualign.seeds.matches.cpu import Search
+from gpualign.seeds.matches.index import MemsIndex, index_for, index_of
+from gpualign.seeds.matches.params import MemsParams
+from gpualign.seeds.matches.tuning import work_of
 from gpualign.tables.column import NameColumn, SignColumn, TextColumn
 from gpualign.tables.row import Row
 from gpualign.tables.table import Table

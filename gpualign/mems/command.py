@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 import click
 
 from gpualign.errors import UsageError
-from gpualign.io.paths import listed_files
-from gpualign.mems.params import MemsParams
 from gpualign.options import default_of, option_of, run_options, table_option, take_run_options
+from gpualign.seeds.matches.params import MemsParams
+from gpualign.text.paths import listed_files
 
 F = TypeVar("F", bound=Callable[..., Any])
 

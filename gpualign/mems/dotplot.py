@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign.errors import counted
-from gpualign.mems.cpu import Dots
-from gpualign.mems.queries import QueryText
 from gpualign.plots.drawing import new_figure, save_figure, shown_name
+from gpualign.seeds.matches.cpu import Dots
+from gpualign.seeds.matches.queries import QueryText
 from gpualign.sequences.reference import Reference
 
 #: matches that are drawn

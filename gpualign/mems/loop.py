@@ -10,17 +10,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gpualign.engine.cuda import pinned_allocator
-from gpualign.engine.stage import Backend, Stage
 from gpualign.errors import check_count
-from gpualign.mems.cpu import Matches, MemColumns, Piece, Printed, Search, join_columns
-from gpualign.mems.device_unique import kernel_for
 from gpualign.mems.dotplot import DotPlot
-from gpualign.mems.queries import Batch, BatchSize, QueryText, bases_of
-from gpualign.mems.stage import Item, worker_stage
-from gpualign.mems.suffix_array import SuffixArray
 from gpualign.params import RunOptions
 from gpualign.report import Progress, warn
+from gpualign.run.cuda import pinned_allocator
+from gpualign.run.stage import Backend, Stage
+from gpualign.seeds.matches.cpu import Matches, MemColumns, Piece, Printed, Search, join_columns
+from gpualign.seeds.matches.device_unique import kernel_for
+from gpualign.seeds.matches.queries import Batch, BatchSize, QueryText, bases_of
+from gpualign.seeds.matches.stage import Item, worker_stage
+from gpualign.seeds.matches.suffix_array import SuffixArray
 from gpualign.streaming.ordered import run_ordered
 
 

@@ -6,22 +6,22 @@ import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 
-from gpualign.engine.malloc_tuning import reuse_memory
-from gpualign.engine.run_context import Opening, RunContext
 from gpualign.errors import UsageError, check_count, counted
-from gpualign.io.ordered_writer import part_writer
-from gpualign.io.paths import is_regular
-from gpualign.io.sizes import product, symbols_in_files
-from gpualign.io.table_output import Kind
-from gpualign.mems.cpu import Search
-from gpualign.mems.index import MemsIndex, index_of
 from gpualign.mems.loop import Counts, Run, batch_bases
-from gpualign.mems.params import MemsParams
-from gpualign.mems.queries import Batch, QueryFiles, batches_ahead
-from gpualign.mems.suffix_array import SuffixArray
-from gpualign.mems.tuning import work_of
 from gpualign.params import RunOptions
 from gpualign.plots.drawing import check_plot
+from gpualign.run.malloc_tuning import reuse_memory
+from gpualign.run.run_context import Opening, RunContext
+from gpualign.seeds.matches.cpu import Search
+from gpualign.seeds.matches.index import MemsIndex, index_of
+from gpualign.seeds.matches.params import MemsParams
+from gpualign.seeds.matches.queries import Batch, QueryFiles, batches_ahead
+from gpualign.seeds.matches.suffix_array import SuffixArray
+from gpualign.seeds.matches.tuning import work_of
+from gpualign.text.ordered_writer import part_writer
+from gpualign.text.paths import is_regular
+from gpualign.text.sizes import product, symbols_in_files
+from gpualign.text.table_output import Kind
 
 _COLUMNS: dict[str, Kind] = {
     "query": "text",

@@ -35,7 +35,7 @@ template <class... T> nb::typed<nb::tuple, std::decay_t<T>...> tuple_of(T&&... v
 // An array that is modified in place.
 template <class T> using Mutable = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-// A struct as gpualign/engine/abi.py makes it.
+// A struct as gpualign/run/abi.py makes it.
 template <class Struct> Struct struct_of(const nb::bytes& bytes) {
     Struct found;
     if (bytes.size() != sizeof found) throw nb::value_error("a struct of another size");

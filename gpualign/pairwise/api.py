@@ -10,20 +10,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from gpualign.align.pair_inputs import PairInputs, PairSelection, inputs_of
+from gpualign.align.score.alignments import Alignments, Measures
+from gpualign.align.score.params import PairwiseParams
+from gpualign.align.score.problem import make_problem
+from gpualign.align.score.tuning import mean_cells, work_of
 from gpualign.checks import field_names, takes_keywords
-from gpualign.engine.select import open_backend
 from gpualign.errors import proteins_want
-from gpualign.io import table
-from gpualign.io.in_memory import Sequences, as_batch, checked_indices, rows_of
-from gpualign.pairwise.alignments import Alignments, Measures
 from gpualign.pairwise.bounded_gaps.api import iter_max_gaps, named
 from gpualign.pairwise.bounded_gaps.params import GapsParams
-from gpualign.pairwise.pair_inputs import PairInputs, PairSelection, inputs_of
-from gpualign.pairwise.params import PairwiseParams, take_params
-from gpualign.pairwise.run import align_all, make_problem
-from gpualign.pairwise.tuning import mean_cells, work_of
+from gpualign.pairwise.params import take_params
+from gpualign.pairwise.run import align_all
 from gpualign.params import RunOptions
+from gpualign.reads.in_memory import Sequences, as_batch, checked_indices, rows_of
 from gpualign.report import OnProgress, Progress
+from gpualign.run.select import open_backend
 from gpualign.sequences.encoded import EncodedSequences, encode
 from gpualign.sequences.matrices import Scoring
 from gpualign.sequences.pairs import PairBlock
@@ -32,6 +33,7 @@ from gpualign.tables.column import NameColumn, SignColumn, TextColumn
 from gpualign.tables.drawing import Drawing
 from gpualign.tables.row import Row
 from gpualign.tables.table import Column, Look, Table
+from gpualign.text import table
 
 _COUNTS = ("alnlen", "matches", "mismatches", "gapopens", "gaps", "qstart", "qend", "tstart", "tend")
 _PARAMETERS = {*field_names(PairwiseParams), *field_names(GapsParams)}

@@ -6,22 +6,15 @@ from typing import Any
 
 import click
 
+from gpualign.align.pair_inputs import PairFiles, PairSelection
+from gpualign.align.score.gap_penalties import GapPenalty
+from gpualign.align.score.options import PENALTY, identity_definition_option
+from gpualign.align.score.params import KERNELS, MODES, PairwiseParams
 from gpualign.errors import UsageError
 from gpualign.options import SIZE, default_of, option_of, run_options, table_option, take_run_options
-from gpualign.pairwise.alignment_options import PENALTY, identity_definition_option
 from gpualign.pairwise.bounded_gaps.params import GapsParams
-from gpualign.pairwise.gap_penalties import GapPenalty
-from gpualign.pairwise.pair_inputs import PairFiles, PairSelection
-from gpualign.pairwise.pair_params import MODES
-from gpualign.pairwise.params import (
-    KERNELS,
-    MATRIX_SHAPES,
-    MATRIX_VALUES,
-    PairwiseOutput,
-    PairwiseParams,
-    take_params,
-)
-from gpualign.pairwise.search.params import SearchParams
+from gpualign.pairwise.database.params import SearchParams
+from gpualign.pairwise.params import MATRIX_SHAPES, MATRIX_VALUES, PairwiseOutput, take_params
 
 
 def _default(name: str) -> Any:
@@ -137,7 +130,7 @@ def command(**values: Any) -> None:
 
         run_max_gaps(files, params, options, output.header, output.resume)
     elif search.given:
-        from gpualign.pairwise.search.run import run_search
+        from gpualign.pairwise.database.run import run_search
 
         run_search(files, params, search, output, options)
     else:

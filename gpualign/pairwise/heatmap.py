@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from gpualign.pairwise.alignments import Alignments, Measures
+from gpualign.align.score.alignments import Alignments, Measures
 from gpualign.plots.drawing import new_figure, save_figure, shown_name
 
 #: cells along a side; more sequences share a cell, which shows their mean

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from gpualign.io.table_output import TableSink
-from gpualign.pairwise.alignments import Alignments, Measures
-from gpualign.pairwise.pair_inputs import PairInputs
-from gpualign.pairwise.params import PairwiseOutput, PairwiseParams
+from gpualign.align.pair_inputs import PairInputs
+from gpualign.align.score.alignments import Alignments, Measures
+from gpualign.align.score.params import PairwiseParams
+from gpualign.pairwise.params import PairwiseOutput
 from gpualign.sequences.matrices import Scoring
+from gpualign.text.table_output import TableSink
 
 
 def write_matrix(

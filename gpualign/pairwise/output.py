@@ -7,20 +7,14 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from gpualign.io import table
-from gpualign.io.table import Column, Names
-from gpualign.io.table_output import Kind
-from gpualign.pairwise.alignments import Alignments, Measures
-from gpualign.pairwise.params import (
-    DEFAULT_COLUMNS,
-    SCORE_COLUMNS,
-    SEARCH_FIELDS,
-    PairwiseOutput,
-    PairwiseParams,
-    column_of,
-)
+from gpualign.align.score.alignments import Alignments, Measures
+from gpualign.align.score.params import PairwiseParams
+from gpualign.pairwise.params import DEFAULT_COLUMNS, SCORE_COLUMNS, SEARCH_FIELDS, PairwiseOutput, column_of
 from gpualign.sequences.matrices import Scoring
 from gpualign.streaming.timeline import STEPS
+from gpualign.text import table
+from gpualign.text.table import Column, Names
+from gpualign.text.table_output import Kind
 
 #: minimap2's value for "no mapping quality"
 _PAF_QUALITY = 255

@@ -5,17 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
-from gpualign.checks import set_penalties
-from gpualign.errors import UsageError, check_range
+from gpualign.align.pair_inputs import PairFiles
+from gpualign.align.score.params import NO_IDENTITY, PairwiseParams
+from gpualign.errors import UsageError
 from gpualign.pairwise.bounded_gaps.params import GapsParams
-from gpualign.pairwise.pair_inputs import PairFiles
-from gpualign.pairwise.pair_params import ENDS, PairParams
 
-Kernel = Literal["auto", "lazy", "lanes", "rscan", "dscan", "tiled"]
 MatrixShape = Literal["square", "lower"]
 MatrixValue = Literal["distance", "identity", "score"]
 
-KERNELS: tuple[str, ...] = get_args(Kernel)
 MATRIX_SHAPES: tuple[str, ...] = get_args(MatrixShape)
 MATRIX_VALUES: tuple[str, ...] = get_args(MatrixValue)
 
@@ -63,75 +60,6 @@ USER_FIELDS = sorted({*_COLUMN_OF, *_OTHER_FIELDS, *DEFAULT_COLUMNS, *SEARCH_FIE
 def column_of(field: str) -> str:
     """The column that vsearch's, BLAST's or our own name means."""
     return _COLUMN_OF.get(field, field)
-
-
-_NO_IDENTITY = "--score-only finds no identity: leave out --id and --plot"
-
-
-@dataclass(frozen=True, kw_only=True)
-class PairwiseParams(PairParams):
-    """Parameters of the alignments. In semi-global mode all four ends are free unless ``free_ends`` says otherwise.
-
-    Attributes:
-        end_gap_open, end_gap_extend: penalties of gaps at the ends of sequences, at most as high: one, or one for each
-            of ``ENDS``; None: as elsewhere. Ends that are free cost nothing.
-        identity: keep pairs of at least this identity (0 to 1); None: keep all.
-        identity_definition: vsearch's --iddef, 0 to 4 (see ``gpualign.sequences.identity``).
-        strand: "plus", or "both": the reverse complement of the query is tried as well.
-        kernel: force one GPU kernel, for benchmarks.
-        max_memory: bytes of host memory for alignment tables.
-    """
-
-    end_gap_open: int | tuple[int, ...] | None = None
-    end_gap_extend: int | tuple[int, ...] | None = None
-    identity: float | None = None
-    identity_definition: int = 1
-    strand: Literal["plus", "both"] = "plus"
-    kernel: Kernel = "auto"
-    max_memory: int = 1 << 30
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        set_penalties(self, "end_gap_open", "end_gap_extend")
-        if self.gap_open < self.gap_extend:
-            raise UsageError(f"gapopen ({self.gap_open}) must be at least gapext ({self.gap_extend})")
-        if self.identity is not None and not 0 <= self.identity <= 1:
-            hint = f" (did you mean {self.identity / 100:g}?)" if 2 <= self.identity <= 100 else ""
-            raise UsageError(f"id must be between 0 and 1, not {self.identity:g}{hint}")
-        if self.identity_definition not in range(5):
-            raise UsageError(f"iddef must be 0 to 4, not {self.identity_definition}")
-        if self.score_only and self.identity is not None:
-            raise UsageError(_NO_IDENTITY)
-        check_range("max memory", self.max_memory, 1 << 20, 1 << 50)
-        self._check_end_gaps()
-
-    def _check_end_gaps(self) -> None:
-        if self.end_gap_open is None and self.end_gap_extend is None:
-            return
-        if self.mode == "local":
-            raise UsageError("local alignments have no gaps at their ends: leave out the penalties of end gaps")
-        for penalty in (self.end_gap_open, self.end_gap_extend):
-            if isinstance(penalty, tuple) and len(penalty) != len(ENDS):
-                raise UsageError(f"gaps at the ends have one penalty or {len(ENDS)}, not {len(penalty)}")
-        for end, (open_, extend) in zip(ENDS, self.end_gaps(), strict=True):
-            if open_ > self.gap_open or extend > self.gap_extend:
-                raise UsageError(f"a gap at {end} must not cost more than inside (gapopen, gapext)")
-            if open_ < extend:
-                raise UsageError(f"gapopen ({open_}) at {end} must be at least gapext ({extend})")
-
-    def end_gaps(self) -> tuple[tuple[int, int], ...]:
-        """The penalties of a gap's first and further symbols at each of ``ENDS``, where it is not free."""
-        both = (self.end_gap_open, self.gap_open), (self.end_gap_extend, self.gap_extend)
-        each = (elsewhere if at_ends is None else at_ends for at_ends, elsewhere in both)
-        of_all = (penalty if isinstance(penalty, tuple) else (penalty,) * len(ENDS) for penalty in each)
-        return tuple(zip(*of_all, strict=True))
-
-    def ends(self) -> tuple[bool, bool, bool, bool]:
-        """Which of ``ENDS`` are free in this mode (local alignment frees them in its own way)."""
-        if self.mode != "semi-global":
-            return (False, False, False, False)
-        free = set(ENDS) if self.free_ends is None else self.free_ends
-        return (ENDS[0] in free, ENDS[1] in free, ENDS[2] in free, ENDS[3] in free)
 
 
 def take_params(
@@ -228,7 +156,7 @@ class PairwiseOutput:
 
     def _check_score_only(self) -> None:
         if self.plot is not None:
-            raise UsageError(_NO_IDENTITY)
+            raise UsageError(NO_IDENTITY)
         if self.layout in ("paf", "blast6"):
             raise UsageError(f"--score-only finds no alignment: leave out --{self.layout}")
         if self.layout == "matrix" and self.matrix_value != "score":

@@ -7,26 +7,27 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 
 from gpualign import _native
-from gpualign.engine.run_context import RunContext
-from gpualign.engine.stage import Backend, Stage
-from gpualign.engine.tiles import Tiles, digest
+from gpualign.align.pair_inputs import PairFiles, PairInputs
+from gpualign.align.score.alignments import Alignments
+from gpualign.align.score.cpu import MAX_EDITS, align_on_cpu
+from gpualign.align.score.device.kernel import PairwiseKernel
+from gpualign.align.score.params import PairwiseParams
+from gpualign.align.score.problem import PairProblem, make_problem
+from gpualign.align.score.tuning import work_of
 from gpualign.errors import check_count, counted
-from gpualign.io.table_output import TableSink
-from gpualign.pairwise.alignments import Alignments
-from gpualign.pairwise.cpu import MAX_EDITS, PairProblem, align_on_cpu
-from gpualign.pairwise.device.kernel import PairwiseKernel
 from gpualign.pairwise.heatmap import Heatmap
 from gpualign.pairwise.matrix_output import write_matrix
 from gpualign.pairwise.output import PairFormat, columns_of
-from gpualign.pairwise.pair_inputs import PairFiles, PairInputs
-from gpualign.pairwise.params import PairwiseOutput, PairwiseParams
-from gpualign.pairwise.tuning import work_of
+from gpualign.pairwise.params import PairwiseOutput
 from gpualign.params import RunOptions
 from gpualign.plots.drawing import check_plot
 from gpualign.report import Progress
-from gpualign.sequences.encoded import EncodedSequences
+from gpualign.run.run_context import RunContext
+from gpualign.run.stage import Backend, Stage
+from gpualign.run.tiles import Tiles, digest
 from gpualign.sequences.matrices import Scoring
 from gpualign.sequences.pairs import PairBlock, PairSource
+from gpualign.text.table_output import TableSink
 
 #: cells of one pair's alignment that take a core minutes: where the pair fills the lanes by itself, and where not
 MINUTES_OF_CELLS = (2 * 10**12, 10**11)
@@ -37,31 +38,6 @@ KEPT_BLOCK = (1 << 14, 1 << 29)
 _GPU_PAIRS, _GPU_SHARE, _FILTERED_PAIRS, _GPU_CELLS = 1 << 16, 64, (1 << 20, 1 << 22), 1 << 42
 #: of a block for a core: a share of all pairs, so that cores end together, within bounds; and cells at most
 _CPU_SHARE, _CPU_PAIRS, _CPU_CELLS = 64, (1 << 12, 1 << 16), 1 << 29
-
-
-def make_problem(params: PairwiseParams, options: RunOptions, scoring: Scoring, inputs: PairInputs) -> PairProblem:
-    """The part that all blocks share."""
-    strands: tuple[EncodedSequences, ...] = (inputs.queries,)
-    if params.strand == "both":
-        strands += (inputs.queries.reverse_complement(scoring),)
-    workers = max(1, min(options.threads, inputs.source.total))
-    return PairProblem(
-        queries=strands,
-        targets=inputs.targets,
-        scoring=scoring,
-        gap_open=params.gap_open * scoring.scale,
-        gap_extend=params.gap_extend * scoring.scale,
-        mode=params.mode,
-        free_ends=params.ends(),
-        traced=not params.score_only,
-        identity=params.identity,
-        definition=params.identity_definition,
-        table_bytes=params.max_memory // workers,
-        kernel=params.kernel,
-        threads=options.threads,
-        pair_threads=options.threads // workers,
-        end_gaps=tuple((open_ * scoring.scale, extend * scoring.scale) for open_, extend in params.end_gaps()),
-    )
 
 
 def align_all(

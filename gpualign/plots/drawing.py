@@ -7,7 +7,7 @@ import io
 from typing import Any
 
 from gpualign.errors import UsageError
-from gpualign.io.output_file import open_output
+from gpualign.text.output_file import open_output
 
 _FORMATS = ("png", "svg")
 _LONGEST_NAME = 40

@@ -16,18 +16,18 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.checks import set_whole_numbers
 from gpualign.errors import GpualignError, UsageError
-from gpualign.io import tuning
-from gpualign.io.bam_index import BamIndex
-from gpualign.io.bgzf import CPU_CODEC, BgzfCodec, BgzfWriter, CutBlocks, bgzf_writer
-from gpualign.io.contigs import Contigs
-from gpualign.io.cram import CramIndex, cram_writer
-from gpualign.io.files import os_reason
-from gpualign.io.ordered_writer import part_writer
-from gpualign.io.output_file import Sink, open_output
-from gpualign.io.paths import is_file, is_packed, temporary_folder
-from gpualign.io.record_sorter import RecordBatch, RecordOrder, Records, RecordSorter, usual_memory
-from gpualign.io.sam_header import bam_header
+from gpualign.records.bam_index import BamIndex
+from gpualign.records.contigs import Contigs
+from gpualign.records.cram import CramIndex, cram_writer
 from gpualign.records.observer import RecordObserver
+from gpualign.records.record_sorter import RecordBatch, RecordOrder, Records, RecordSorter, usual_memory
+from gpualign.records.sam_header import bam_header
+from gpualign.text import tuning
+from gpualign.text.bgzf import CPU_CODEC, BgzfCodec, BgzfWriter, CutBlocks, bgzf_writer
+from gpualign.text.files import os_reason
+from gpualign.text.ordered_writer import part_writer
+from gpualign.text.output_file import Sink, open_output
+from gpualign.text.paths import is_file, is_packed, temporary_folder
 
 Value = TypeVar("Value")
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign.io.output_file import OutputFile, open_output
+from gpualign.text.output_file import OutputFile, open_output
 
 _BEDGRAPH = (".bedgraph", ".bdg", ".bg", ".bed")
 _SUMMARY, _DISTRIBUTION, _THRESHOLDS = ".mosdepth.summary.txt", ".mosdepth.global.dist.txt", ".thresholds.bed.gz"

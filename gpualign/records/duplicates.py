@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.checks import set_whole_numbers, several
 from gpualign.errors import UsageError, check_range
-from gpualign.io.header_text import bytes_of, header_fields, in_utf8
-from gpualign.io.record_sorter import Marks, TemplateNumbers
-from gpualign.io.sam_header import in_ascii
+from gpualign.records.header_text import bytes_of, header_fields, in_utf8
+from gpualign.records.record_sorter import Marks, TemplateNumbers
+from gpualign.records.sam_header import in_ascii
 from gpualign.streaming.timeline import STEPS
 
 #: Picard's name of the library of reads whose read group has none

@@ -14,8 +14,8 @@ from typing import Any
 from gpualign import _native
 from gpualign.checks import set_whole_numbers
 from gpualign.errors import check_range
-from gpualign.io.output_file import OutputFile, open_output
 from gpualign.sequences.reference import Reference
+from gpualign.text.output_file import OutputFile, open_output
 
 CONTEXTS = ("CpG", "CHG", "CHH")
 _BEDGRAPH, _BISMARK = (".bedgraph", ".bdg", ".bg"), ".cov"

@@ -8,14 +8,14 @@ from functools import partial
 from typing import Any
 
 from gpualign.errors import counted
-from gpualign.io.contigs import Contigs
-from gpualign.io.header_text import lines_of
-from gpualign.io.output_file import open_output
-from gpualign.io.record_sorter import Marks, RecordBatch, Records, TemplateNumbers
+from gpualign.records.contigs import Contigs
 from gpualign.records.coverage import Coverage, open_coverage
 from gpualign.records.duplicates import DuplicateMarking, Duplicates, Libraries
+from gpualign.records.header_text import lines_of
 from gpualign.records.methylation import MethylationWriter
+from gpualign.records.record_sorter import Marks, RecordBatch, Records, TemplateNumbers
 from gpualign.streaming.timeline import STEPS
+from gpualign.text.output_file import open_output
 
 
 class RecordObserver:

@@ -6,19 +6,19 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
+from gpualign.align.patterns.cpu import Patterns, SearchHits
+from gpualign.align.patterns.tuning import KERNELS
 from gpualign.checks import field_names, takes_keywords
-from gpualign.engine.select import Work, open_backend
 from gpualign.errors import proteins_want
-from gpualign.io.in_memory import Sequences, checked_reads, is_path, is_text, parts_of, path_of, symbols_in
 from gpualign.params import RunOptions
+from gpualign.reads.in_memory import Sequences, checked_reads, is_path, is_text, parts_of, path_of, symbols_in
 from gpualign.report import OnProgress, Progress
-from gpualign.search.cpu import Patterns, SearchHits
+from gpualign.run.select import Work, open_backend
 from gpualign.search.params import Alphabet, Ends, Hits, SearchFiles, SearchParams, Strand
 from gpualign.search.patterns import Named, given_patterns, make_patterns, read_patterns
 from gpualign.search.run import search as run_batches
 from gpualign.search.run import whole_or_part
 from gpualign.search.targets import Item, parts_in_memory, read_items
-from gpualign.search.tuning import KERNELS
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.tables.column import NameColumn, SignColumn, TextColumn
 from gpualign.tables.row import Row
@@ -209,7 +209,7 @@ def _table(params: SearchParams, patterns: TextColumn, targets: TextColumn, hits
 
 
 def _cigars(operations: np.ndarray, offsets: np.ndarray) -> TextColumn:
-    from gpualign.io.table import cigars, format_rows
+    from gpualign.text.table import cigars, format_rows
 
     lines = format_rows([cigars(operations, offsets)], len(offsets) - 1)
     return TextColumn.of(lines.decode().split("\n")[:-1])

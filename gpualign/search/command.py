@@ -7,9 +7,9 @@ from typing import Any
 import click
 
 from gpualign.errors import UsageError
-from gpualign.io.paths import listed_files
 from gpualign.options import option_of, run_options, table_option, take_run_options
 from gpualign.search.params import ALPHABETS, ENDS, HITS, STRANDS, SearchFiles, SearchParams
+from gpualign.text.paths import listed_files
 
 
 @click.command("search", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

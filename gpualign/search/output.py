@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
+from gpualign.align.patterns.cpu import Patterns, SearchHits
 from gpualign.errors import GpualignError, UsageError
-from gpualign.io.output_file import OutputFile, open_output
-from gpualign.io.table import Column, Names, cigars, constant, format_rows, integers, signs, texts
-from gpualign.io.table_output import Kind
-from gpualign.search.cpu import Patterns, SearchHits
 from gpualign.search.params import SearchParams
 from gpualign.search.select import Found
 from gpualign.sequences.offsets import offsets_of
+from gpualign.text.output_file import OutputFile, open_output
+from gpualign.text.table import Column, Names, cigars, constant, format_rows, integers, signs, texts
+from gpualign.text.table_output import Kind
 
 _UNASSIGNED = "unassigned"
 _MATCH = 7  # '=' of a CIGAR

@@ -8,16 +8,16 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from gpualign.align.patterns import tuning
+from gpualign.align.patterns.cpu import Patterns
 from gpualign.errors import InputError, UsageError
-from gpualign.io.chunks import read_chunks
-from gpualign.io.fastx import parse
-from gpualign.io.files import InputFile
-from gpualign.io.text import Streamed
-from gpualign.search import tuning
-from gpualign.search.cpu import Patterns
 from gpualign.search.params import LONGEST_PATTERN, SearchParams
 from gpualign.sequences.batch import join_bytes
 from gpualign.sequences.identity import edits_within
+from gpualign.text.chunks import read_chunks
+from gpualign.text.fastx import parse
+from gpualign.text.files import InputFile
+from gpualign.text.text import Streamed
 
 _NUCLEOTIDES = frozenset(b"ACGTRYSWKMBDHVN")
 _MOTIF = re.compile(r"(?:([35]):)?([A-Za-z]+)")

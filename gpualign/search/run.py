@@ -8,23 +8,23 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any
 
-from gpualign.engine.malloc_tuning import reuse_memory
-from gpualign.engine.run_context import RunContext
-from gpualign.engine.select import Work
-from gpualign.engine.stage import Backend, Stage
+from gpualign.align.patterns.cpu import Patterns
+from gpualign.align.patterns.tuning import KERNELS
 from gpualign.errors import UsageError, counted, proteins_want
-from gpualign.io.output_file import open_output
-from gpualign.io.sizes import symbols_in_files
 from gpualign.params import RunOptions
-from gpualign.search.cpu import Patterns
+from gpualign.run.malloc_tuning import reuse_memory
+from gpualign.run.run_context import RunContext
+from gpualign.run.select import Work
+from gpualign.run.stage import Backend, Stage
 from gpualign.search.output import Counts, Splitter, Writer, check_split, columns_of
 from gpualign.search.params import SearchFiles, SearchParams
 from gpualign.search.patterns import given_patterns, make_patterns, read_patterns
 from gpualign.search.select import Found, found_in, joined_groups, joined_parts, merged_parts, one_of_each, selected
 from gpualign.search.stage import Share, search_stage
 from gpualign.search.targets import Item, Targets, prepare, read_items
-from gpualign.search.tuning import KERNELS
 from gpualign.streaming.ordered import run_ordered
+from gpualign.text.output_file import open_output
+from gpualign.text.sizes import symbols_in_files
 
 #: where all targets have at most so many symbols, patterns are searched in groups of so many, which threads and workers
 #: share; in longer ones batches of targets are enough

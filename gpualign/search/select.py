@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from gpualign.search.cpu import Patterns, SearchHits
+from gpualign.align.patterns.cpu import Patterns, SearchHits
 from gpualign.search.params import SearchParams
 from gpualign.search.targets import RecordPart, Targets
 from gpualign.sequences.batch import SequenceBatch

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpualign.engine.gpu.pinned_pool import pinned_copy
-from gpualign.engine.stage import Run, Stage
-from gpualign.search.cpu import Patterns, SearchHits, search_on_cpu
-from gpualign.search.device import DeviceSearch, SearchKernel
+from gpualign.align.patterns.cpu import Patterns, SearchHits, search_on_cpu
+from gpualign.align.patterns.device import DeviceSearch, SearchKernel
+from gpualign.run.gpu.pinned_pool import pinned_copy
+from gpualign.run.stage import Run, Stage
 from gpualign.search.targets import Item, Targets
 from gpualign.sequences.reference import Reference
 

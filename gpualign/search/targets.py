@@ -10,17 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign.index.file import is_index, load_index
-from gpualign.io.fastx import Chunk, LongRecord, parse
-from gpualign.io.in_memory import checked_nucleotides, packed_pieces
-from gpualign.io.reads import ReadSource, Records
-from gpualign.search.cpu import TargetText
+from gpualign.align.patterns.cpu import TargetText
+from gpualign.reads.in_memory import checked_nucleotides, packed_pieces
+from gpualign.reads.reads import ReadSource, Records
 from gpualign.search.params import SearchFiles, SearchParams
+from gpualign.seeds.index.file import is_index, load_index
 from gpualign.sequences.batch import SequenceBatch, join_bytes
 from gpualign.sequences.offsets import offsets_of, positions_of
 from gpualign.sequences.reference import Reference
 from gpualign.streaming.ordered import run_ordered
 from gpualign.streaming.timeline import STEPS
+from gpualign.text.fastx import Chunk, LongRecord, parse
 
 #: symbols of runs, in any case
 _AMBIGUITY_CODES = frozenset(b"NRYSWKMBDHVnryswkmbdhv")

@@ -9,12 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from gpualign.align.edit.cpu import VerifyResult
+from gpualign.align.edit.stage import STAGE
+from gpualign.align.edit.tuning import KERNELS
 from gpualign.checks import takes_keywords
-from gpualign.engine.select import Work, open_backend
 from gpualign.errors import UsageError, counted
-from gpualign.io.in_memory import Sequences, as_batch, checked_indices, packed, rows_of
 from gpualign.params import RunOptions
+from gpualign.reads.in_memory import Sequences, as_batch, checked_indices, packed, rows_of
 from gpualign.report import OnProgress, Progress
+from gpualign.run.select import Work, open_backend
 from gpualign.sequences.strands import reverse_complement
 from gpualign.tables.column import NameColumn, TextColumn, nullable
 from gpualign.tables.drawing import Drawing
@@ -22,10 +25,7 @@ from gpualign.tables.row import Row
 from gpualign.tables.table import Column, Look, Table
 from gpualign.verify.batches import Batch, Texts, choose, cigars_of, prepare
 from gpualign.verify.candidates import Candidates
-from gpualign.verify.cpu import VerifyResult
 from gpualign.verify.params import Mode, Strand, VerifyParams
-from gpualign.verify.stage import STAGE
-from gpualign.verify.tuning import KERNELS
 
 #: of queries and of targets
 Names = tuple[TextColumn, TextColumn]

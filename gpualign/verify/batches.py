@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign._native import NameIndex
+from gpualign.align.edit.cpu import MODES, VerifyPairs, VerifyResult
 from gpualign.errors import check_count
 from gpualign.sequences.batch import SequenceBatch, join_bytes
 from gpualign.sequences.identity import edits_within
@@ -18,10 +19,9 @@ from gpualign.sequences.reference import Reference
 from gpualign.streaming.timeline import STEPS
 from gpualign.tables.column import TextColumn
 from gpualign.verify.candidates import Candidates, LineCandidates, RecordCandidates
-from gpualign.verify.cpu import MODES, VerifyPairs, VerifyResult
 from gpualign.verify.params import NO_LIMIT, VerifyParams
 
-#: --strand, as the native code numbers it (gpualign/native/verify/windows.hpp)
+#: --strand, as the native code numbers it (gpualign/native/align/edit/windows.hpp)
 _STRANDS = {"plus": 0, "minus": 1, "both": 2, "given": 3}
 
 

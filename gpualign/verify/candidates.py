@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign._native import NameIndex
 from gpualign.errors import InputError
-from gpualign.io.fastx import Chunk
-from gpualign.io.fastx_format import SAM_WITHOUT_HEADER, is_sam_line
-from gpualign.io.files import InputFile
-from gpualign.io.lines import after_last_line, read_line_chunks
-from gpualign.io.record_input import RECORD_MAGICS, RecordChunk, RecordInput
+from gpualign.records.record_input import RECORD_MAGICS, RecordChunk, RecordInput
 from gpualign.sequences.columns import Columns
+from gpualign.text.fastx import Chunk
+from gpualign.text.fastx_format import SAM_WITHOUT_HEADER, is_sam_line
+from gpualign.text.files import InputFile
+from gpualign.text.lines import after_last_line, read_line_chunks
 
 TextKind = Literal["tsv", "bed", "paf"]
 #: the column that names the query

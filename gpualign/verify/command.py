@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from gpualign.io.paths import listed_files
 from gpualign.options import option_of, run_options, table_option, take_run_options
+from gpualign.text.paths import listed_files
 from gpualign.verify.params import MODES, STRANDS, VerifyFiles, VerifyParams
 
 

@@ -14,29 +14,29 @@ from typing import Any
 import numpy as np
 
 from gpualign import _native
-from gpualign.engine.malloc_tuning import reuse_memory
-from gpualign.engine.run_context import RunContext
-from gpualign.engine.select import Work
-from gpualign.engine.stage import Run, Stage
+from gpualign.align.edit.cpu import verify_on_cpu
+from gpualign.align.edit.stage import STAGE, planned, staged
+from gpualign.align.edit.tuning import KERNELS
 from gpualign.errors import InputError, UsageError, counted, shown_input, shown_inputs
-from gpualign.io.chunks import read_batches
-from gpualign.io.files import open_together
-from gpualign.io.mate_names import names_of
-from gpualign.io.reads import ReadSource, Records
-from gpualign.io.references import read_reference
-from gpualign.io.sizes import mean_length, pairs_in, product, symbols_in_files
-from gpualign.io.table_output import Kind
 from gpualign.params import RunOptions
+from gpualign.reads.reads import ReadSource, Records
+from gpualign.run.malloc_tuning import reuse_memory
+from gpualign.run.run_context import RunContext
+from gpualign.run.select import Work
+from gpualign.run.stage import Run, Stage
 from gpualign.sequences.batch import SequenceBatch, join_bytes
 from gpualign.sequences.offsets import joined
 from gpualign.streaming.ordered import run_ordered
 from gpualign.streaming.timeline import STEPS
+from gpualign.text.chunks import read_batches
+from gpualign.text.files import open_together
+from gpualign.text.mate_names import names_of
+from gpualign.text.references import read_reference
+from gpualign.text.sizes import mean_length, pairs_in, product, symbols_in_files
+from gpualign.text.table_output import Kind
 from gpualign.verify.batches import Batch, Lines, Texts, paired_batch, prepare_chunk, write_lines
 from gpualign.verify.candidates import LineCandidates, RecordCandidates, read_candidates
-from gpualign.verify.cpu import verify_on_cpu
 from gpualign.verify.params import VerifyFiles, VerifyParams
-from gpualign.verify.stage import STAGE, planned, staged
-from gpualign.verify.tuning import KERNELS
 
 _COLUMNS: dict[str, Kind] = {
     "query": "text",

@@ -12,9 +12,9 @@ import pytest
 
 from gpualign.cli import device_check as workflow
 from gpualign.cli import device_facts, main, prebuild
-from gpualign.engine.gpu import compiler
-from gpualign.engine.gpu import device as device_module
 from gpualign.errors import DeviceError
+from gpualign.run.gpu import compiler
+from gpualign.run.gpu import device as device_module
 from tests.helpers.fake_cuda import FakeDriver
 
 

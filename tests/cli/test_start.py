@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import gpualign.__main__ as start
-from gpualign.engine.gpu import early
+from gpualign.run.gpu import early
 from tests.helpers.commands import program
 
 
@@ -63,7 +63,7 @@ def test_a_run_without_a_gpu_needs_no_compiler_and_no_samtools(words: list[str],
     text.write_text(">r\nACGTACGTAC\n")
     modules = imported_by(*words, *[str(text)] * 2, "--device", "cpu", "-q", "-o", str(tmp_path / "out"))
     assert "numpy" in modules
-    assert not {"subprocess", "tempfile", "_hashlib", "gpualign.io.samtools", "pysam", "numpy.ma"} & modules
+    assert not {"subprocess", "tempfile", "_hashlib", "gpualign.records.samtools", "pysam", "numpy.ma"} & modules
 
 
 def test_the_end_waits_for_an_import_in_a_thread(tmp_path: Path) -> None:

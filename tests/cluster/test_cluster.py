@@ -16,15 +16,15 @@ from hypothesis import strategies as st
 
 import gpualign
 from gpualign import _native
+from gpualign.align.pair_inputs import PairInputs
+from gpualign.align.score.alignments import Measures
+from gpualign.align.score.cpu import Candidates, align_strand
+from gpualign.align.score.matrices import load_matrix
+from gpualign.align.score.problem import make_problem
 from gpualign.cluster import tuning
 from gpualign.cluster.cpu import highest_identity
 from gpualign.cluster.params import ClusterParams, alignment_params
 from gpualign.errors import InputError, UsageError
-from gpualign.pairwise.alignments import Measures
-from gpualign.pairwise.cpu import Candidates, align_strand
-from gpualign.pairwise.matrices import load_matrix
-from gpualign.pairwise.pair_inputs import PairInputs
-from gpualign.pairwise.run import make_problem
 from gpualign.params import RunOptions
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.encoded import encode

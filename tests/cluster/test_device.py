@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gpualign.align.score.cpu import align_on_cpu
 from gpualign.cluster import stage as stages
 from gpualign.cluster.params import ClusterParams, alignment_params
 from gpualign.cluster.run import Clusterer
 from gpualign.cluster.sequences import read_input
-from gpualign.engine.cpu import CpuBackend
-from gpualign.engine.stage import Backend, Stage
-from gpualign.pairwise.cpu import align_on_cpu
 from gpualign.params import RunOptions
 from gpualign.report import Progress
+from gpualign.run.cpu import CpuBackend
+from gpualign.run.stage import Backend, Stage
 from gpualign.sequences.batch import SequenceBatch
 from tests.helpers.files import write_fasta
 from tests.helpers.implementations import same_on_gpu

@@ -14,12 +14,12 @@ from gpualign.cluster import tuning
 from gpualign.cluster.params import ClusterParams, alignment_params
 from gpualign.cluster.run import Clusterer
 from gpualign.cluster.sequences import read_input
-from gpualign.engine.cpu import CpuBackend
-from gpualign.engine.gpu.device import Device, list_devices
-from gpualign.engine.gpu.runner import run_on_devices
-from gpualign.engine.stage import Backend, Stage
 from gpualign.params import RunOptions
 from gpualign.report import Progress
+from gpualign.run.cpu import CpuBackend
+from gpualign.run.gpu.device import Device, list_devices
+from gpualign.run.gpu.runner import run_on_devices
+from gpualign.run.stage import Backend, Stage
 from gpualign.sequences.batch import SequenceBatch
 from tests.helpers.emulated import EmulatedByName, emulated_library
 from tests.helpers.fake_cuda import install_kernels

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from gpualign.engine.stage import Stage
+from gpualign.run.stage import Stage
 
 #: a loaded machine starts a process in seconds
 PATIENCE_S = 120.0
@@ -33,7 +33,7 @@ class Cluster:
     def __init__(self) -> None:
         dask = pytest.importorskip("dask")
         distributed = pytest.importorskip("distributed")
-        from gpualign.engine.cluster.connect import OWN
+        from gpualign.run.cluster.connect import OWN
 
         # that long Dask looks for a worker that was killed
         dask.config.set({**OWN, "distributed.comm.timeouts.connect": "5s"})

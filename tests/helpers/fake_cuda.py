@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from gpualign import _native
-from gpualign.engine.gpu import compiler
-from gpualign.engine.gpu import device as device_module
+from gpualign.run.gpu import compiler
+from gpualign.run.gpu import device as device_module
 from tests.helpers import fake_driver
 
 

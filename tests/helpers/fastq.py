@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from gpualign.io.reads import Reads
 from gpualign.map.device.batch import BlockLayout
 from gpualign.map.device.fastq import StagedText
+from gpualign.reads.reads import Reads
 from gpualign.sequences.batch import SequenceBatch
 from tests.helpers import native as native_tests
 from tests.helpers.emulated import Emulated

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from gpualign.io.bgzf import BGZF_END
-from gpualign.io.chunks import read_batches
-from gpualign.io.deflate_packages import zlib_ng
+from gpualign.text.bgzf import BGZF_END
+from gpualign.text.chunks import read_batches
+from gpualign.text.deflate_packages import zlib_ng
 
 Record = tuple[str, str, str]  # name, sequence, qualities
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-from gpualign.io.chunks import read_batches
-from gpualign.pairwise.search.database_file import write_database
+from gpualign.pairwise.database.database_file import write_database
+from gpualign.text.chunks import read_batches
 from tests.helpers.files import Record, fasta, fastq
 from tests.helpers.sequences import random_text, reverse_complement
 
@@ -58,8 +58,8 @@ def _write_damaged(good: bytes, folder: Path, kind: str) -> None:
 
 
 def _index(reference: Path, path: Path) -> bytes:
-    from gpualign.index.run import run_index
     from gpualign.params import RunOptions
+    from gpualign.seeds.index.run import run_index
 
     run_index(str(reference), str(path), RunOptions(threads=1, quiet=True), 11, 1)
     return path.read_bytes()

@@ -17,7 +17,7 @@ import pytest
 
 from gpualign import _native
 from gpualign.cli import main
-from gpualign.engine.cpu import CpuBackend
+from gpualign.run.cpu import CpuBackend
 
 #: that were built and that this processor can run, best first; GPUALIGN_ISA picks one for a process
 LEVELS = _native.available_levels()
@@ -59,8 +59,8 @@ IMPLEMENTATIONS = [*LEVELS, *on_gpu("cuda")]
 def open_backend(implementation: str) -> Iterator[Any]:
     """What runs stages by it."""
     if implementation == "cuda":
-        from gpualign.engine.cuda import CudaBackend
-        from gpualign.engine.gpu.device import list_devices
+        from gpualign.run.cuda import CudaBackend
+        from gpualign.run.gpu.device import list_devices
 
         with CudaBackend(list_devices()[:1]) as cuda:
             yield cuda

@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from gpualign import _native
-from gpualign.index.minimizers import IndexParams, MinimizerIndex, build_index
 from gpualign.map.params import LONG_READS, Chaining, Scoring
 from gpualign.map.rules import chain_rules
+from gpualign.seeds.index.minimizers import IndexParams, MinimizerIndex, build_index
 from gpualign.sequences.batch import SequenceBatch, join_bytes
 from tests.helpers.sam import cigar_text
 from tests.helpers.sequences import make_reference

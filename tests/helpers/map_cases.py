@@ -7,15 +7,15 @@ from dataclasses import fields
 import numpy as np
 from numpy.typing import NDArray
 
-from gpualign.engine.gpu.device import Device
-from gpualign.engine.gpu.runner import run_on_devices
-from gpualign.index.minimizers import MinimizerIndex
 from gpualign.map.cpu import map_batch
 from gpualign.map.device.batch import MapBatch, MappedBatch
 from gpualign.map.device.kernel import MapKernel
 from gpualign.map.meth import conversions_of
 from gpualign.map.pairs import PairModel
 from gpualign.map.params import MapParams
+from gpualign.run.gpu.device import Device
+from gpualign.run.gpu.runner import run_on_devices
+from gpualign.seeds.index.minimizers import MinimizerIndex
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.reference import Reference
 from tests.helpers.files import Record

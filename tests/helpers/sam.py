@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pysam
 
-from gpualign.io.chunks import read_batches
+from gpualign.text.chunks import read_batches
 
 
 def records(sam: bytes) -> list[list[str]]:

@@ -37,7 +37,7 @@ _TOO_LONG = 124
 _SELF_TEST = """
 import importlib, sys
 from gpualign.cli.device_check import SELF_TESTS
-from gpualign.engine.gpu.device import Device, list_devices
+from gpualign.run.gpu.device import Device, list_devices
 module, function = SELF_TESTS[sys.argv[1]].split(":")
 with Device(list_devices()[0]) as device:
     getattr(importlib.import_module(module), function)(device)

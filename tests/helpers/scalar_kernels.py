@@ -8,9 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign.engine.abi import changed, struct
-from gpualign.engine.gpu.device_arrays import Computed
-from gpualign.index.minimizers import MinimizerIndex
 from gpualign.map.alignments import Alignments
 from gpualign.map.device.batch import MapBatch, MappedBatch
 from gpualign.map.device.chains import COUNTERS, ArenaSizes, chain_batch_of, chain_launch, used_items
@@ -22,6 +19,9 @@ from gpualign.map.meth import conversions_of
 from gpualign.map.pairs import PairModel
 from gpualign.map.params import MapParams
 from gpualign.map.rules import chain_rules, map_rules
+from gpualign.run.abi import changed, struct
+from gpualign.run.gpu.device_arrays import Computed
+from gpualign.seeds.index.minimizers import MinimizerIndex
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.reference import Reference
 from tests.helpers import native

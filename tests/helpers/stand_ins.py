@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpualign.engine.stage import Stage
-from gpualign.io.bgzf import CPU_CODEC
-from gpualign.mems.cpu import Matches, Piece, Search
+from gpualign.run.stage import Stage
+from gpualign.seeds.matches.cpu import Matches, Piece, Search
+from gpualign.text.bgzf import CPU_CODEC
 
 
 class Doubler:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import edlib
 import numpy as np
 
+from gpualign.align.edit.cpu import MODES, VerifyPairs
 from gpualign.sequences.batch import join_bytes
-from gpualign.verify.cpu import MODES, VerifyPairs
 from tests.helpers.sequences import make_reference, mutate, random_text, reverse_complement
 
 _EDLIB_MODES = {"infix": "HW", "prefix": "SHW", "global": "NW"}

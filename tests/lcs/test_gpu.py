@@ -8,14 +8,21 @@ import numpy as np
 import pytest
 from rapidfuzz.distance import LCSseq
 
-from gpualign.engine.gpu.buffers import slots_of
-from gpualign.engine.gpu.runner import run_on_devices
-from gpualign.lcs.cpu import Winners, score_on_cpu
-from gpualign.lcs.device.lengths import LcsKernel, much_longer, profile_image, query_masks, self_test, sort_into_classes
-from gpualign.lcs.device.trace import LcsTraceKernel
-from gpualign.lcs.device.trace import self_test as trace_self_test
-from gpualign.lcs.query import common_subsequences, encode_query
-from gpualign.lcs.tuning import LCS_TRACE_CELLS, VARIANTS, LcsShape, choose_lcs_shape
+from gpualign.align.lcs.cpu import Winners, score_on_cpu
+from gpualign.align.lcs.device.lengths import (
+    LcsKernel,
+    much_longer,
+    profile_image,
+    query_masks,
+    self_test,
+    sort_into_classes,
+)
+from gpualign.align.lcs.device.trace import LcsTraceKernel
+from gpualign.align.lcs.device.trace import self_test as trace_self_test
+from gpualign.align.lcs.query import common_subsequences, encode_query
+from gpualign.align.lcs.tuning import LCS_TRACE_CELLS, VARIANTS, LcsShape, choose_lcs_shape
+from gpualign.run.gpu.buffers import slots_of
+from gpualign.run.gpu.runner import run_on_devices
 from gpualign.sequences.batch import SequenceBatch, join_batches
 from tests.helpers.implementations import same_on_gpu
 from tests.helpers.sequences import batch_of, random_codes

@@ -14,8 +14,8 @@ from rapidfuzz.distance import LCSseq
 
 from gpualign.cli import main
 from gpualign.errors import UsageError
-from gpualign.io import table
 from gpualign.lcs.params import LcsFilterFiles, LcsFilterParams
+from gpualign.text import table
 from tests.helpers.commands import program
 from tests.helpers.files import rows_of, write_fasta
 from tests.helpers.paths import AMPLICONS

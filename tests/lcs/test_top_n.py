@@ -8,9 +8,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpualign.lcs.cpu import ScoredBatch
+from gpualign.align.lcs.cpu import ScoredBatch
+from gpualign.align.lcs.query import QueryStrands, encode_query
 from gpualign.lcs.params import LcsFilterParams
-from gpualign.lcs.query import QueryStrands, encode_query
 from gpualign.lcs.select import Collector, select
 from tests.helpers.sequences import batch_of
 

@@ -15,10 +15,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpualign.engine.abi import struct
-from gpualign.engine.gpu import compiler, compression
-from gpualign.engine.gpu import device as device_module
-from gpualign.engine.gpu.buffers import Slot
 from gpualign.map import tuning
 from gpualign.map.alignments import Found, Written
 from gpualign.map.device import target
@@ -30,6 +26,10 @@ from gpualign.map.device.kernel import KERNELS as MAP_KERNELS
 from gpualign.map.device.slow_path import KERNELS as SLOW_PATH_KERNELS
 from gpualign.map.device.text import TextBatch
 from gpualign.map.formatter import RecordFormatter
+from gpualign.run.abi import struct
+from gpualign.run.gpu import compiler, compression
+from gpualign.run.gpu import device as device_module
+from gpualign.run.gpu.buffers import Slot
 from tests.helpers import native as native_tests
 from tests.helpers.fake_cuda import FakeDriver
 from tests.helpers.files import Record, write_fasta, write_fastq

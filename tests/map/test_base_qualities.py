@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gpualign.index.minimizers import IndexParams, MinimizerIndex, build_index
 from gpualign.map.alignments import Alignments
 from gpualign.map.cpu import map_batch
 from gpualign.map.params import MapParams
+from gpualign.seeds.index.minimizers import IndexParams, MinimizerIndex, build_index
 from gpualign.sequences.batch import SequenceBatch, join_bytes
 from tests.helpers.map_cases import PAIRS, assert_same, repetitive_reference
 from tests.helpers.scalar_kernels import map_scalar

@@ -13,16 +13,16 @@ import pytest
 
 from gpualign import _native
 from gpualign._native import Nvcomp
-from gpualign.engine.cuda import CudaBackend
-from gpualign.engine.gpu import compression
-from gpualign.engine.gpu.buffers import Slot
-from gpualign.engine.gpu.deflate import Content, DeflateKernel
-from gpualign.engine.gpu.device import list_devices
-from gpualign.engine.gpu.inflate import BlockGroup, InflateKernel
-from gpualign.io import tuning
-from gpualign.io.bam_index import virtual_offsets
-from gpualign.io.bgzf import BLOCK_CONTENT, BgzfCodec, CutBlocks, content_of
-from gpualign.io.record_sorter import places_in
+from gpualign.records.bam_index import virtual_offsets
+from gpualign.records.record_sorter import places_in
+from gpualign.run.cuda import CudaBackend
+from gpualign.run.gpu import compression
+from gpualign.run.gpu.buffers import Slot
+from gpualign.run.gpu.deflate import Content, DeflateKernel
+from gpualign.run.gpu.device import list_devices
+from gpualign.run.gpu.inflate import BlockGroup, InflateKernel
+from gpualign.text import tuning
+from gpualign.text.bgzf import BLOCK_CONTENT, BgzfCodec, CutBlocks, content_of
 from tests.helpers.fake_cuda import FakeDriver
 from tests.helpers.sam import without_program
 

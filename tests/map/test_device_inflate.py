@@ -14,12 +14,12 @@ import pytest
 from numpy.typing import NDArray
 
 from gpualign._native import Nvcomp
-from gpualign.engine.gpu import compression
-from gpualign.engine.gpu.buffers import Slot
-from gpualign.engine.gpu.inflate import InflateKernel
-from gpualign.engine.gpu.pinned_pool import is_pinned
-from gpualign.io import bgzf
-from gpualign.io.files import InputFile
+from gpualign.run.gpu import compression
+from gpualign.run.gpu.buffers import Slot
+from gpualign.run.gpu.inflate import InflateKernel
+from gpualign.run.gpu.pinned_pool import is_pinned
+from gpualign.text import bgzf
+from gpualign.text.files import InputFile
 from tests.helpers.fake_cuda import FakeDriver
 from tests.helpers.paths import GENOMES
 from tests.helpers.sam import without_program
@@ -51,9 +51,9 @@ def device(use, fake_nvcomp: Callable[..., str], monkeypatch: pytest.MonkeyPatch
     """Whether each group of blocks came from the device."""
     use(FakeDriver())
     monkeypatch.setattr(compression, "load_nvcomp", lambda: Nvcomp(fake_nvcomp()))
-    monkeypatch.setattr("gpualign.engine.tuning.INFLATED_GROUP_BYTES", 20_000)
+    monkeypatch.setattr("gpualign.run.tuning.INFLATED_GROUP_BYTES", 20_000)
     monkeypatch.setattr(bgzf.BgzfCodec, "group_bytes", 20_000)
-    monkeypatch.setattr("gpualign.io.tuning.PIECE_BYTES", 3000)
+    monkeypatch.setattr("gpualign.text.tuning.PIECE_BYTES", 3000)
     taken: list[bool] = []
     collect = InflateKernel.collect
 
@@ -89,8 +89,8 @@ def test_spare_threads_inflate_to_what_the_device_takes(
     path = tmp_path / "reads.fq.gz"
     path.write_bytes(b"".join(packed))
     expected = run(cli, path, "cpu")
-    monkeypatch.setattr("gpualign.engine.tuning.SPARE_THREADS", 1)
-    monkeypatch.setattr("gpualign.engine.tuning.INFLATED_NEXT_TO_THREADS", at_once)
+    monkeypatch.setattr("gpualign.run.tuning.SPARE_THREADS", 1)
+    monkeypatch.setattr("gpualign.run.tuning.INFLATED_NEXT_TO_THREADS", at_once)
     copied = []
     monkeypatch.setattr(Slot, "upload_parts", watched_parts(Slot.upload_parts, copied))
     assert run(cli, path, "cuda") == expected
@@ -109,8 +109,8 @@ def test_the_device_inflates_more_where_threads_sort(
 ) -> None:
     path = tmp_path / "reads.fq.gz"
     path.write_bytes(b"".join(packed))
-    monkeypatch.setattr("gpualign.engine.tuning.SPARE_THREADS", 1)
-    monkeypatch.setattr("gpualign.engine.tuning.INFLATED_NEXT_TO_THREADS", 0)
+    monkeypatch.setattr("gpualign.run.tuning.SPARE_THREADS", 1)
+    monkeypatch.setattr("gpualign.run.tuning.INFLATED_NEXT_TO_THREADS", 0)
     assert run(cli, path, "cuda", "--sort") == run(cli, path, "cpu", "--sort")
     assert any(device)
 

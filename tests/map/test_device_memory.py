@@ -10,14 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpualign.engine.gpu.buffers import Slot
-from gpualign.engine.gpu.device import Device, list_devices
-from gpualign.engine.gpu.device_arrays import Computed
-from gpualign.engine.tuning import RESIDENT_SHARE
-from gpualign.index.minimizers import IndexParams, MinimizerIndex, build_index
 from gpualign.map import tuning
 from gpualign.map.device import target
 from gpualign.map.device.target import index_arrays, is_packed, packed_bits, resident_bytes, resident_target
+from gpualign.run.gpu.buffers import Slot
+from gpualign.run.gpu.device import Device, list_devices
+from gpualign.run.gpu.device_arrays import Computed
+from gpualign.run.tuning import RESIDENT_SHARE
+from gpualign.seeds.index.minimizers import IndexParams, MinimizerIndex, build_index
 from tests.helpers.fake_cuda import FakeDriver
 from tests.helpers.paths import GENOMES, ROOT
 from tests.helpers.sequences import make_reference, reverse_complement
@@ -187,7 +187,7 @@ def test_tags_are_made_in_parts(monkeypatch: pytest.MonkeyPatch, part: int) -> N
     rest, bits = 26 - index.bucket_bits, packed_bits(index)
     bucket = np.repeat(np.arange(len(index.offsets) - 1), np.diff(index.offsets))
     own = (bucket & (1 << index.bucket_bits - bits) - 1) << rest | (index.entries >> np.uint64(33)).astype(np.int64)
-    monkeypatch.setattr("gpualign.engine.tuning.PART_BYTES", part)
+    monkeypatch.setattr("gpualign.run.tuning.PART_BYTES", part)
     tags = whole(index)["tags"]
     assert tags.tolist() == (own << 1 | (index.entries & np.uint64(1)).astype(np.int64)).tolist()
 

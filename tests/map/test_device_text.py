@@ -14,15 +14,15 @@ import pytest
 
 from gpualign import _native
 from gpualign._native import Nvcomp, NvcompError
-from gpualign.engine.gpu import nvcomp
-from gpualign.engine.gpu.buffers import Slot
-from gpualign.engine.gpu.device import Device, DeviceInfo, DeviceMemoryExceeded
 from gpualign.errors import DeviceError
 from gpualign.map.alignments import Alignments, Found
 from gpualign.map.device import self_test
 from gpualign.map.device import text as device_text
 from gpualign.map.device.text import TextBatch, TextKernel
 from gpualign.map.inputs import RecordOptions, TagOptions
+from gpualign.run.gpu import nvcomp
+from gpualign.run.gpu.buffers import Slot
+from gpualign.run.gpu.device import Device, DeviceInfo, DeviceMemoryExceeded
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.reference import Reference
 from tests.helpers.fake_cuda import FakeDriver
@@ -313,7 +313,7 @@ def test_little_memory_and_little_room(
     """Few blocks at a time, a text that is longer than was thought, and a batch that is written in parts."""
     use(FakeDriver())
     monkeypatch.setattr(device_text, "load_nvcomp", lambda: Nvcomp(fake_nvcomp()))
-    monkeypatch.setattr("gpualign.engine.tuning.DEFLATE_SCRATCH_SHARE", 1e-6)
+    monkeypatch.setattr("gpualign.run.tuning.DEFLATE_SCRATCH_SHARE", 1e-6)
     monkeypatch.setattr(device_text, "_USUAL_FIELDS", 1)
     monkeypatch.setattr(device_text, "_MIN_BYTES", 16)
     submit = TextKernel.submit

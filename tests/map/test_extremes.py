@@ -9,11 +9,11 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
-from gpualign.index.minimizers import IndexParams, MinimizerIndex, build_index
 from gpualign.map.cpu import map_batch
 from gpualign.map.device import slow_path
 from gpualign.map.device.batch import MappedBatch
 from gpualign.map.params import MapParams
+from gpualign.seeds.index.minimizers import IndexParams, MinimizerIndex, build_index
 from tests.helpers.map_cases import assert_same
 from tests.helpers.scalar_kernels import map_scalar
 from tests.helpers.sequences import batch_of, make_reference, random_genome, reverse_complement, with_errors

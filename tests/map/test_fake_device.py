@@ -13,8 +13,6 @@ import pysam
 import pytest
 
 import gpualign
-from gpualign.engine.gpu.buffers import Slot
-from gpualign.engine.gpu.pinned_pool import is_pinned
 from gpualign.map.device import chains
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.fastq_batch import TextMapBatch
@@ -26,6 +24,8 @@ from gpualign.map.params import MapParams
 from gpualign.map.run import run_map
 from gpualign.params import RunOptions
 from gpualign.records.alignment_output import AlignmentLayout
+from gpualign.run.gpu.buffers import Slot
+from gpualign.run.gpu.pinned_pool import is_pinned
 from tests.helpers.fake_cuda import ALLOCATIONS, COPIES, FakeDriver, FaultyDriver
 from tests.helpers.paths import GENOMES
 from tests.helpers.sam import without_program

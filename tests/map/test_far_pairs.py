@@ -14,13 +14,13 @@ import pytest
 
 from gpualign import _native
 from gpualign.errors import InputError
-from gpualign.io.fastq_text import FastqText
-from gpualign.io.fastx import Chunk, UncountedLine
-from gpualign.io.files import InputFile
-from gpualign.io.lanes import interleaved_reads, paired_reads
-from gpualign.io.packed import PackedText
-from gpualign.io.reads import Reads, ReadSource
-from gpualign.io.text import HeldText, StoredText
+from gpualign.reads.fastq_text import FastqText
+from gpualign.reads.lanes import interleaved_reads, paired_reads
+from gpualign.reads.packed import PackedText
+from gpualign.reads.reads import Reads, ReadSource
+from gpualign.text.fastx import Chunk, UncountedLine
+from gpualign.text.files import InputFile
+from gpualign.text.text import HeldText, StoredText
 from tests.helpers.files import write_bgzf
 
 TILE = _native.FASTQ_TILE
@@ -206,7 +206,7 @@ def mates_of(names: list[str]) -> list[int]:
 def test_no_pair_of_one_file_is_cut(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int, chunk: int, fasta: bool
 ) -> None:
-    monkeypatch.setattr("gpualign.io.lanes._CHECKED_READS", 50)
+    monkeypatch.setattr("gpualign.reads.lanes._CHECKED_READS", 50)
     names = runs_of_names()
     text = named(names, fasta)
     path = write_bgzf(tmp_path / "x.gz", text, block)

@@ -9,11 +9,11 @@ import random
 import numpy as np
 import pytest
 
-from gpualign.io.fastq_text import FastqText
-from gpualign.io.fastx import Chunk
-from gpualign.io.reads import Reads
-from gpualign.io.text import HeldText
 from gpualign.map.device.fastq import KERNELS
+from gpualign.reads.fastq_text import FastqText
+from gpualign.reads.reads import Reads
+from gpualign.text.fastx import Chunk
+from gpualign.text.text import HeldText
 from tests.helpers.emulated import Emulated, emulated_library
 from tests.helpers.fastq import Found, read_by_kernels, read_in_scalar_code
 

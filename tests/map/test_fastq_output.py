@@ -12,7 +12,7 @@ import pysam
 import pytest
 
 from gpualign import _native
-from gpualign.io.sam_header import dropped_tags
+from gpualign.records.sam_header import dropped_tags
 from gpualign.sequences.batch import SequenceBatch, join_bytes
 from tests.helpers.files import write_fasta, write_fastq
 from tests.helpers.paths import ROOT

@@ -37,7 +37,7 @@ def test_threads_of_a_file(
     unparsed: bool,
     expected: int,
 ) -> None:
-    monkeypatch.setattr("gpualign.io.lanes.available_cores", lambda: cores)
+    monkeypatch.setattr("gpualign.reads.lanes.available_cores", lambda: cores)
     paths = [tmp_path / f"{end}.fq.gz" for end in range(1 + paired)]
     for path in paths:
         path.write_bytes(gzip.compress(b"@a\nACGT\n+\nFFFF\n"))

@@ -13,7 +13,7 @@ import pysam
 import pytest
 import zstandard
 
-from gpualign.io.chunks import read_batches
+from gpualign.text.chunks import read_batches
 from tests.helpers.commands import program
 from tests.helpers.files import read_fasta, write_fastq
 from tests.helpers.paths import GENOMES

@@ -16,7 +16,7 @@ import edlib
 import pytest
 
 import gpualign
-from gpualign.io.chunks import read_batches
+from gpualign.text.chunks import read_batches
 from tests.helpers.commands import program
 from tests.helpers.files import read_fasta, write_fasta, write_fastq
 from tests.helpers.implementations import LEVELS

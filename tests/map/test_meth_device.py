@@ -13,15 +13,15 @@ import pytest
 from numpy.typing import NDArray
 
 import gpualign
-from gpualign.engine.gpu.device import Device
-from gpualign.index.minimizers import IndexParams, MinimizerIndex, build_index
-from gpualign.io.reads import Reads
 from gpualign.map import tuning
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.kernel import KERNELS
 from gpualign.map.device.slow_path import KERNELS as SLOW_PATH_KERNELS
 from gpualign.map.device.slow_path import Capacity, SlowPath
 from gpualign.map.params import MapParams
+from gpualign.reads.reads import Reads
+from gpualign.run.gpu.device import Device
+from gpualign.seeds.index.minimizers import IndexParams, MinimizerIndex, build_index
 from gpualign.sequences.batch import SequenceBatch
 from tests.helpers.bisulfite import bisulfite_pairs, bisulfite_reads, converted
 from tests.helpers.emulated import Emulated, emulated_library

@@ -14,15 +14,15 @@ import numpy as np
 import pytest
 
 import gpualign
-from gpualign.index.minimizers import MinimizerIndex, build_index
-from gpualign.index.run import choose_index_params
-from gpualign.io.in_memory import as_batch, packed
-from gpualign.io.reads import Reads
 from gpualign.map.api_inputs import batch_of
 from gpualign.map.cpu import map_batch
 from gpualign.map.library import Library, estimate_pairs
 from gpualign.map.pairs import PairModel
 from gpualign.map.params import MapParams
+from gpualign.reads.in_memory import as_batch, packed
+from gpualign.reads.reads import Reads
+from gpualign.seeds.index.minimizers import MinimizerIndex, build_index
+from gpualign.seeds.index.run import choose_index_params
 from tests.helpers.files import write_fasta, write_fastq
 from tests.helpers.libraries import FACTS, READ, TESTED, Maker, Pair
 from tests.helpers.sam import records, tags, without_program

@@ -19,13 +19,13 @@ from Bio.Seq import Seq
 
 from gpualign.ending import undo_all
 from gpualign.errors import GpualignError
-from gpualign.io.cram import _private_folder
-from gpualign.io.samtools import run_samtools
 from gpualign.map.inputs import MapFiles, RecordOptions, Sample
 from gpualign.map.params import MapParams
 from gpualign.map.run import run_map
 from gpualign.params import RunOptions
 from gpualign.records.alignment_output import AlignmentLayout
+from gpualign.records.cram import _private_folder
+from gpualign.records.samtools import run_samtools
 from tests.helpers.bam import parsed_index
 from tests.helpers.commands import program
 from tests.helpers.paths import GENOMES
@@ -338,7 +338,7 @@ def test_a_signal_while_the_folder_is_removed_leaves_none(tmp_path: Path, monkey
         else:
             remove(path, ignore_errors)
 
-    monkeypatch.setattr("gpualign.io.cram.shutil.rmtree", ended)
+    monkeypatch.setattr("gpualign.records.cram.shutil.rmtree", ended)
     with _private_folder(str(tmp_path / "a.cram")) as folder:
         (Path(folder) / "contig").touch()
     assert list(tmp_path.iterdir()) == []
@@ -357,7 +357,7 @@ def test_a_signal_while_the_folder_is_made_leaves_none(
     def at_once(code: int) -> None:
         raise SystemExit(code)
 
-    monkeypatch.setattr("gpualign.io.cram.os.mkdir", made_and_interrupted)
+    monkeypatch.setattr("gpualign.records.cram.os.mkdir", made_and_interrupted)
     monkeypatch.setattr("gpualign.cli._exit_at_once", at_once)
     assert cli("map", GENOMES, some_reads, "-o", tmp_path / "a.cram")[0] == 130
     assert list(tmp_path.iterdir()) == []

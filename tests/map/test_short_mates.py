@@ -11,8 +11,8 @@ import numpy as np
 import pysam
 import pytest
 
-from gpualign.index.minimizers import IndexParams, build_index
 from gpualign.map.params import MapParams
+from gpualign.seeds.index.minimizers import IndexParams, build_index
 from tests.helpers.files import write_fasta, write_fastq
 from tests.helpers.map_cases import PAIRS, assert_same, repetitive_reference
 from tests.helpers.sam import records

@@ -10,14 +10,14 @@ import pytest
 from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign.engine.gpu.device import Device
-from gpualign.index.minimizers import IndexParams, MinimizerIndex, build_index
 from gpualign.map import tuning
 from gpualign.map.cpu import map_batch
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.kernel import Workspace
 from gpualign.map.inputs import MapFiles, RecordOptions, Sample
 from gpualign.map.params import ALL_LOCI, MapParams
+from gpualign.run.gpu.device import Device
+from gpualign.seeds.index.minimizers import IndexParams, MinimizerIndex, build_index
 from gpualign.sequences.batch import SequenceBatch
 from tests.helpers.map_cases import BASES, PAIRS, assert_same, kernel_records, repetitive_reference
 from tests.helpers.paths import GENOMES, READS

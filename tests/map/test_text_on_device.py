@@ -15,13 +15,13 @@ import numpy as np
 import pysam
 import pytest
 
-from gpualign.engine.run_context import Opening
-from gpualign.io.bgzf import bgzf_writer
-from gpualign.io.fastq_text import FastqText
-from gpualign.io.lanes import Lanes
-from gpualign.io.reads import Reads
 from gpualign.map.device.fastq import StagedText
+from gpualign.reads.fastq_text import FastqText
+from gpualign.reads.lanes import Lanes
+from gpualign.reads.reads import Reads
+from gpualign.run.run_context import Opening
 from gpualign.sequences.batch import SequenceBatch
+from gpualign.text.bgzf import bgzf_writer
 from tests.helpers.fake_cuda import FakeDriver
 from tests.helpers.paths import GENOMES
 from tests.helpers.sam import without_program

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from gpualign.index.minimizers import IndexParams, MinimizerIndex, build_index
 from gpualign.map.alignments import Alignments
 from gpualign.map.cpu import map_batch
 from gpualign.map.pairs import PairModel
 from gpualign.map.params import MapParams
+from gpualign.seeds.index.minimizers import IndexParams, MinimizerIndex, build_index
 from gpualign.sequences.batch import SequenceBatch, join_bytes
 from tests.helpers.files import write_fasta, write_fastq
 from tests.helpers.sam import records, without_program

@@ -14,9 +14,9 @@ import pysam
 import pytest
 
 import gpualign
-from gpualign.io.paths import temporary_folder
-from gpualign.io.record_sorter import RecordSorter
 from gpualign.records import alignment_output
+from gpualign.records.record_sorter import RecordSorter
+from gpualign.text.paths import temporary_folder
 from tests.helpers.bam import random_templates
 from tests.helpers.commands import program
 from tests.helpers.files import write_bgzf

@@ -12,12 +12,12 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from gpualign.engine import run_context
 from gpualign.mems import dotplot, loop
 from gpualign.mems.dotplot import DotPlot
-from gpualign.mems.params import MemsParams
 from gpualign.mems.run import run_mems
 from gpualign.params import RunOptions
+from gpualign.run import run_context
+from gpualign.seeds.matches.params import MemsParams
 from tests.helpers.files import write_fasta
 from tests.helpers.sequences import reverse_complement
 from tests.helpers.stand_ins import DeviceStandIn

@@ -12,18 +12,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpualign.engine.abi import struct
-from gpualign.io.references import read_reference
-from gpualign.mems import device as mems
 from gpualign.mems import loop
-from gpualign.mems.cpu import Matches, Piece, Search
-from gpualign.mems.device import MemsKernel
-from gpualign.mems.device_unique import UniqueMemsKernel
-from gpualign.mems.index import index_for
-from gpualign.mems.params import MemsParams
 from gpualign.mems.run import run_mems
 from gpualign.params import RunOptions
+from gpualign.run.abi import struct
+from gpualign.seeds.matches import device as mems
+from gpualign.seeds.matches.cpu import Matches, Piece, Search
+from gpualign.seeds.matches.device import MemsKernel
+from gpualign.seeds.matches.device_unique import UniqueMemsKernel
+from gpualign.seeds.matches.index import index_for
+from gpualign.seeds.matches.params import MemsParams
 from gpualign.sequences.batch import SequenceBatch
+from gpualign.text.references import read_reference
 from tests.helpers import native as native_tests
 from tests.helpers.emulated import Emulated, emulated_library
 from tests.helpers.fake_cuda import Allocation, install_kernels

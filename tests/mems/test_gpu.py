@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpualign.engine.gpu.device import Device
-from gpualign.mems.cpu import Search
-from gpualign.mems.params import MemsParams
 from gpualign.mems.run import run_mems
-from gpualign.mems.self_test import self_test
 from gpualign.params import RunOptions
+from gpualign.run.gpu.device import Device
+from gpualign.seeds.matches.cpu import Search
+from gpualign.seeds.matches.params import MemsParams
+from gpualign.seeds.matches.self_test import self_test
 from tests.helpers.files import write_fasta
 from tests.helpers.sequences import random_text, reverse_complement, substitute
 
@@ -99,7 +99,7 @@ def test_tiny_lengths(tmp_path: Path, length: int) -> None:
 def test_pages_change_nothing(
     genome: tuple[str, str, str], tmp_path: Path, memory: int, kind: str, length: int
 ) -> None:
-    from gpualign.mems import device as mems
+    from gpualign.seeds.matches import device as mems
 
     params = MemsParams(min_length=length, kind=kind, strands="both", only_acgt=True)
     expected = run(genome, tmp_path, "cpu", params)

@@ -11,15 +11,15 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from gpualign import _native
-from gpualign.engine import run_context
-from gpualign.index.minimizers import IndexParams, build_index
 from gpualign.mems import loop
-from gpualign.mems.cpu import MemColumns, Piece, Search, sort_tiles
-from gpualign.mems.index import index_for
-from gpualign.mems.params import MemsParams, choose_index
 from gpualign.mems.run import run_mems
-from gpualign.mems.suffix_array import SuffixArray, build_suffix_array
 from gpualign.params import RunOptions
+from gpualign.run import run_context
+from gpualign.seeds.index.minimizers import IndexParams, build_index
+from gpualign.seeds.matches.cpu import MemColumns, Piece, Search, sort_tiles
+from gpualign.seeds.matches.index import index_for
+from gpualign.seeds.matches.params import MemsParams, choose_index
+from gpualign.seeds.matches.suffix_array import SuffixArray, build_suffix_array
 from gpualign.sequences.batch import SequenceBatch
 from tests.helpers import native as native_tests
 from tests.helpers.files import write_fasta

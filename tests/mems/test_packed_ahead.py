@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gpualign.errors import InputError
-from gpualign.mems.queries import QueryFiles, QueryText, batches_ahead
+from gpualign.seeds.matches.queries import QueryFiles, QueryText, batches_ahead
 
 
 def files(path: Path) -> QueryFiles:
@@ -32,7 +32,7 @@ def test_they_are_packed_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     path = tmp_path / "reads.fa"
     path.write_text(f">r\n{'ACGT' * 5}\n")
     done = threading.Event()
-    monkeypatch.setattr("gpualign.mems.queries.pack_batch", lambda batch, strands, deferred: done.set())
+    monkeypatch.setattr("gpualign.seeds.matches.queries.pack_batch", lambda batch, strands, deferred: done.set())
     with batches_ahead(files(path), lambda: True, 3):
         assert done.wait(timeout=60)
 

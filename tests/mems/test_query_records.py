@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from gpualign import _native
 from gpualign.errors import InputError
-from gpualign.io.fastx import Chunk, parse
-from gpualign.io.files import InputFile
-from gpualign.io.text import HeldText, StoredText
-from gpualign.mems.queries import pack_batch
+from gpualign.seeds.matches.queries import pack_batch
+from gpualign.text.fastx import Chunk, parse
+from gpualign.text.files import InputFile
+from gpualign.text.text import HeldText, StoredText
 
 NAMES = st.text("abc/1. \t|", max_size=12)
 BASES = st.text("ACGTacgtNnUuRyK", max_size=80)

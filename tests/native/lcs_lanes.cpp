@@ -1,5 +1,5 @@
-// cuda/algo/lcs/trace.hpp on 32 lanes without a GPU: each lane is a context of its own, and all of them wait for each
-// other wherever a warp's lanes exchange something.
+// cuda/algo/align/lcs/trace.hpp on 32 lanes without a GPU: each lane is a context of its own, and all of them wait for
+// each other wherever a warp's lanes exchange something.
 //
 // Reads lines of a query and a subject (symbols; "-" for none) and writes the subsequence found for each.
 #include <algorithm>
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "algo/lcs/trace.hpp"
+#include "algo/align/lcs/trace.hpp"
 #include "fibers.hpp"
 
 namespace {

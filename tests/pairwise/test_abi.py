@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct as bytes_of
 
-from gpualign.engine.abi import filled
+from gpualign.run.abi import filled
 
 
 def test_a_scheme_with_its_nested_end_gaps() -> None:

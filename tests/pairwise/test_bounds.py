@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpualign import _native
-from gpualign.pairwise.device import tasks
-from gpualign.pairwise.matrices import load_matrix
+from gpualign.align.score.device import tasks
+from gpualign.align.score.matrices import load_matrix
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.encoded import encode
 from gpualign.sequences.identity import IdentityBound, band_of, score_from_edits

@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gpualign
+from gpualign.align.score.gap_penalties import GapPenalty, parse_penalty
+from gpualign.align.score.matrices import load_matrix
 from gpualign.errors import UsageError
-from gpualign.pairwise.gap_penalties import GapPenalty, parse_penalty
-from gpualign.pairwise.matrices import load_matrix
 from gpualign.sequences.matrices import match_mismatch
 from tests.helpers.files import rows_of, write_fasta
 from tests.helpers.pairwise_cases import align, check_alignments, parasail_matrix, run, score_of

@@ -10,7 +10,7 @@ from typing import Any
 import parasail
 import pytest
 
-from gpualign.pairwise.device import kernel as kernels
+from gpualign.align.score.device import kernel as kernels
 from tests.helpers.files import rows_of, write_fasta
 from tests.helpers.implementations import same_on_gpu
 from tests.helpers.sequences import mutate

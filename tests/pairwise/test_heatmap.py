@@ -11,8 +11,8 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
+from gpualign.align.score.alignments import Alignments
 from gpualign.pairwise import heatmap
-from gpualign.pairwise.alignments import Alignments
 from gpualign.pairwise.heatmap import Heatmap
 
 SVG = "{http://www.w3.org/2000/svg}"

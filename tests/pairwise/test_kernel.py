@@ -11,18 +11,11 @@ import numpy as np
 import pytest
 
 from gpualign import _native
-from gpualign.engine.gpu.device import DeviceMemoryExceeded
-from gpualign.pairwise.cpu import (
-    MAX_EDITS,
-    Candidates,
-    PairProblem,
-    align_on_cpu,
-    align_strand,
-    edit_limits,
-    widest_limit,
-)
-from gpualign.pairwise.device import kernel as kernels
-from gpualign.pairwise.device import plan, tasks
+from gpualign.align.score.cpu import MAX_EDITS, Candidates, align_on_cpu, align_strand, edit_limits, widest_limit
+from gpualign.align.score.device import kernel as kernels
+from gpualign.align.score.device import plan, tasks
+from gpualign.align.score.problem import PairProblem
+from gpualign.run.gpu.device import DeviceMemoryExceeded
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.encoded import encode
 from gpualign.sequences.matrices import match_mismatch

@@ -9,14 +9,15 @@ from functools import partial
 import numpy as np
 import pytest
 
-from gpualign.engine.gpu import compiler
-from gpualign.engine.gpu.device import Device, list_devices
-from gpualign.engine.gpu.runner import run_on_devices
-from gpualign.pairwise.cpu import PairProblem, align_on_cpu
-from gpualign.pairwise.device import query_lanes
-from gpualign.pairwise.device.kernel import PairwiseKernel
-from gpualign.pairwise.matrices import load_matrix
-from gpualign.pairwise.tuning import LaneShape
+from gpualign.align.score.cpu import align_on_cpu
+from gpualign.align.score.device import query_lanes
+from gpualign.align.score.device.kernel import PairwiseKernel
+from gpualign.align.score.matrices import load_matrix
+from gpualign.align.score.problem import PairProblem
+from gpualign.align.score.tuning import LaneShape
+from gpualign.run.gpu import compiler
+from gpualign.run.gpu.device import Device, list_devices
+from gpualign.run.gpu.runner import run_on_devices
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.encoded import EncodedSequences, encode
 from gpualign.sequences.pairs import PairBlock

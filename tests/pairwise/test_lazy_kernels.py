@@ -12,13 +12,13 @@ import numpy as np
 import parasail
 import pytest
 
-from gpualign.engine.gpu.device import Device, list_devices
-from gpualign.engine.gpu.runner import run_on_devices
-from gpualign.pairwise.cpu import PairProblem
-from gpualign.pairwise.device.kernel import PairwiseKernel
-from gpualign.pairwise.device.tasks import arithmetic
-from gpualign.pairwise.matrices import load_matrix
-from gpualign.pairwise.tuning import few_defines
+from gpualign.align.score.device.kernel import PairwiseKernel
+from gpualign.align.score.device.tasks import arithmetic
+from gpualign.align.score.matrices import load_matrix
+from gpualign.align.score.problem import PairProblem
+from gpualign.align.score.tuning import few_defines
+from gpualign.run.gpu.device import Device, list_devices
+from gpualign.run.gpu.runner import run_on_devices
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.encoded import EncodedSequences, encode
 from gpualign.sequences.matrices import Scoring, match_mismatch, scoring_of

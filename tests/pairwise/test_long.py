@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpualign.engine.abi import filled
-from gpualign.engine.gpu.device import DeviceMemoryExceeded
-from gpualign.pairwise.cpu import PairProblem
-from gpualign.pairwise.device import long, plan, tasks
+from gpualign.align.score.device import long, plan, tasks
+from gpualign.align.score.problem import PairProblem
+from gpualign.run.abi import filled
+from gpualign.run.gpu.device import DeviceMemoryExceeded
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.encoded import encode
 from gpualign.sequences.matrices import match_mismatch
@@ -167,7 +167,7 @@ class Slot:
         return self.memory.at(address, 2 * cells).reshape(cells, 2)
 
     def _paid(self, part: np.void, i: Any, j: Any) -> Any:
-        """What the transform of algo/pairwise/nw.hpp adds at (i, j) of the part."""
+        """What the transform of algo/align/score/nw.hpp adds at (i, j) of the part."""
         return self.problem.gap_extend * (int(part["first_row"]) + i + int(part["first_column"]) + j)
 
     def _to_memory(self, table: Table, part: np.void, at: int, beyond: np.ndarray, column: bool = False) -> np.ndarray:

@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gpualign.align.score.matrices import load_matrix
+from gpualign.align.score.params import PairwiseParams
 from gpualign.cli import main
-from gpualign.pairwise.matrices import load_matrix
-from gpualign.pairwise.params import PairwiseOutput, PairwiseParams
+from gpualign.pairwise.params import PairwiseOutput
 from gpualign.sequences.matrices import match_mismatch
 from tests.helpers.files import rows_of, write_fasta
 from tests.helpers.pairwise_cases import align, check_alignments, parasail_matrix, run, score_of

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpualign.pairwise.cpu import PairProblem
-from gpualign.pairwise.device import query_lanes
-from gpualign.pairwise.matrices import load_matrix
-from gpualign.pairwise.tuning import LANE_SHAPES
+from gpualign.align.score.device import query_lanes
+from gpualign.align.score.matrices import load_matrix
+from gpualign.align.score.problem import PairProblem
+from gpualign.align.score.tuning import LANE_SHAPES
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.encoded import encode
 from gpualign.sequences.matrices import match_mismatch

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpualign.engine.tiles import Tiles, digest
 from gpualign.errors import UsageError
 from gpualign.pairwise import run as pairwise
+from gpualign.run.tiles import Tiles, digest
 
 Cli = Callable[..., tuple[int, bytes, str]]
 

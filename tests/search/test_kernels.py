@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from gpualign.engine.gpu.device import Device, list_devices
-from gpualign.search import device as search_device
-from gpualign.search import tuning
+from gpualign.align.patterns import device as search_device
+from gpualign.align.patterns import tuning
+from gpualign.run.gpu.device import Device, list_devices
 from tests.helpers.emulated import Emulated, emulated_library
 from tests.helpers.fake_cuda import install_kernels
 from tests.helpers.files import write_fasta

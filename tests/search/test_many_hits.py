@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 import gpualign
-from gpualign.search import run, tuning
-from gpualign.search.cpu import SearchHits
+from gpualign.align.patterns import tuning
+from gpualign.align.patterns.cpu import SearchHits
+from gpualign.search import run
 from gpualign.search.select import Found
 from tests.helpers.files import write_fasta, write_fastq
 

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from gpualign.errors import InputError
-from gpualign.io.fastx import Chunk
-from gpualign.io.text import StoredText
 from gpualign.search import targets
 from gpualign.search.params import SearchFiles, SearchParams
 from gpualign.search.targets import RecordPart, Targets, prepare, read_items
+from gpualign.text.fastx import Chunk
+from gpualign.text.text import StoredText
 from tests.helpers.files import fasta, fastq
 
 

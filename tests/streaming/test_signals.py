@@ -16,9 +16,9 @@ from contextlib import closing
 from functools import partial
 import numpy as np
 from gpualign import _native
-from gpualign.io.bgzf import bgzf_writer
-from gpualign.io.ordered_writer import part_writer
-from gpualign.io.record_sorter import RecordBatch, RecordSorter
+from gpualign.text.bgzf import bgzf_writer
+from gpualign.text.ordered_writer import part_writer
+from gpualign.records.record_sorter import RecordBatch, RecordSorter
 from gpualign.sequences.batch import join_bytes
 from gpualign.streaming.ordered import run_ordered
 from gpualign.streaming.prefetch import Prefetch

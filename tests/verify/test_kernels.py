@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpualign.engine.cpu import CpuBackend
-from gpualign.verify import tuning
-from gpualign.verify.cpu import VerifyPairs
-from gpualign.verify.stage import STAGE, planned, staged
+from gpualign.align.edit import tuning
+from gpualign.align.edit.cpu import VerifyPairs
+from gpualign.align.edit.stage import STAGE, planned, staged
+from gpualign.run.cpu import CpuBackend
 from tests.helpers.implementations import IMPLEMENTATIONS, on_gpu, open_backend
 from tests.helpers.sequences import make_reference
 from tests.helpers.verify_cases import (
@@ -33,7 +33,7 @@ MODES = ("infix", "prefix", "global")
 def backend(request):
     with pytest.MonkeyPatch.context() as patch:
         if request.param == "windows":  # as if the reference were larger than the device
-            from gpualign.verify.device import kernel
+            from gpualign.align.edit.device import kernel
 
             patch.setattr(kernel, "_RESIDENT_SHARE", 0)
         with open_backend("cuda" if request.param == "windows" else request.param) as opened:
@@ -198,7 +198,7 @@ def test_every_length_has_a_shape_that_holds_it():
 
 
 def test_a_plan_covers_every_pair_once():
-    from gpualign.verify.device.plan import plan
+    from gpualign.align.edit.device.plan import plan
 
     cases = [*random_cases(random.Random(1), 300, LENGTHS + LONG_LENGTHS), Case("", "ACGT", False, 1)]
     pairs = as_pairs(cases, "infix")
@@ -263,8 +263,8 @@ def test_what_a_device_reads_of_a_batch_is_copied_to_pinned_memory():
 @pytest.mark.parametrize(("mode", "passes"), [("infix", {"infix", "starts"}), ("prefix", {"anchored"})])
 def test_a_plan_names_the_modules_that_its_launches_take(mode, passes):
     """One for the planes, and for each group of pairs a pass or two; the narrow band takes the place of the first."""
-    from gpualign.verify.device.kernel import modules
-    from gpualign.verify.device.plan import plan
+    from gpualign.align.edit.device.kernel import modules
+    from gpualign.align.edit.device.plan import plan
 
     rng = random.Random(5)
     texts = [random_text(rng, length) for length in (100, 150, 150)]
@@ -279,7 +279,7 @@ def test_a_plan_names_the_modules_that_its_launches_take(mode, passes):
 
 
 def test_windows_of_a_reference_too_large_for_the_device():
-    from gpualign.verify.device.kernel import window_text
+    from gpualign.align.edit.device.kernel import window_text
 
     rng = random.Random(3)
     text = random_text(rng, 700) + "N" * 50 + random_text(rng, 300)
@@ -299,7 +299,7 @@ def test_windows_of_a_reference_too_large_for_the_device():
 
 
 def test_launches_are_bounded(monkeypatch):
-    from gpualign.verify.device.plan import plan
+    from gpualign.align.edit.device.plan import plan
 
     monkeypatch.setattr(tuning, "VERIFY_LAUNCH_CELLS", 5e4)
     cases = [Case("ACGT" * 25, "ACGT" * 30, False, 3)] * 50

@@ -338,8 +338,8 @@ def test_the_report(data, run, tmp_path):
 
 
 def test_cuda_without_a_device_exits_4(data, capsys, monkeypatch):
-    from gpualign.engine.gpu import device as device_module
     from gpualign.errors import DeviceError
+    from gpualign.run.gpu import device as device_module
 
     def missing():
         raise DeviceError("PyCUDA is not installed (pip install 'gpualign[cuda]')")

@@ -2,7 +2,7 @@
 #pragma once
 #include "algo/map/furthest_reaching.hpp"
 #include "algo/map/locus.hpp"
-#include "algo/common/myers_striped.hpp"
+#include "algo/align/edit/myers_striped.hpp"
 
 namespace gpualign {
 

@@ -4,7 +4,7 @@
 #include "algo/common/group.hpp"
 #include "algo/map/tie_break.hpp"
 #include "algo/map/types.hpp"
-#include "algo/index/seed_hit.hpp"
+#include "algo/seeds/index/seed_hit.hpp"
 
 // 0: a kernel of other reads, without code for bisulfite reads.
 #ifndef CONVERSIONS

@@ -5,7 +5,7 @@
 #include "algo/common/dna.hpp"
 #include "algo/common/memory_cursor.hpp"
 #include "algo/map/thresholds.hpp"
-#include "algo/index/minimizer.hpp"
+#include "algo/seeds/index/minimizer.hpp"
 #include "algo/map/pair_geometry.hpp"
 
 namespace gpualign {

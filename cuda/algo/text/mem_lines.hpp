@@ -1,7 +1,7 @@
 // Matches as text: MUMmer 3's lines, or a table.
 #pragma once
 #include "abi/mems.hpp"
-#include "algo/mems/strands.hpp"
+#include "algo/seeds/matches/strands.hpp"
 
 namespace gpualign {
 

@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign.engine.gpu.buffers import Slot, aligned
 from gpualign.map import tuning
 from gpualign.map.alignments import Alignments, DeviceReads
 from gpualign.map.meth import Conversions, Which
 from gpualign.map.pairs import PairModel
+from gpualign.run.gpu.buffers import Slot, aligned
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.pinned import Allocate, no_pinned, pinned_or_pageable
 from gpualign.streaming.timeline import STEPS

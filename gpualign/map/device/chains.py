@@ -9,15 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign.engine.abi import changed, filled, struct
-from gpualign.engine.gpu.buffers import Slot, scratch_of
-from gpualign.engine.gpu.device import Device, DeviceMemoryExceeded
-from gpualign.index.minimizers import MinimizerIndex
 from gpualign.map import tuning
 from gpualign.map.device.batch import KernelReads, MappedBatch, take_result
 from gpualign.map.device.target import resident_target
 from gpualign.map.params import MapParams
 from gpualign.map.rules import chain_rules
+from gpualign.run.abi import changed, filled, struct
+from gpualign.run.gpu.buffers import Slot, scratch_of
+from gpualign.run.gpu.device import Device, DeviceMemoryExceeded
+from gpualign.seeds.index.minimizers import MinimizerIndex
 
 #: initial items of each arena, per base and per read of a batch: for long reads, and for short reads if one in fifty
 #: takes the slow path. Arenas that turn out too small grow.

@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign.engine.abi import filled
-from gpualign.engine.gpu.buffers import ALIGNMENT, Slot, aligned
-from gpualign.engine.gpu.device import EVICTABLE, Device
-from gpualign.engine.gpu.pinned_pool import is_pinned
-from gpualign.io.reads import Reads
 from gpualign.map import tuning
 from gpualign.map.device.batch import BlockLayout
+from gpualign.reads.reads import Reads
+from gpualign.run.abi import filled
+from gpualign.run.gpu.buffers import ALIGNMENT, Slot, aligned
+from gpualign.run.gpu.device import EVICTABLE, Device
+from gpualign.run.gpu.pinned_pool import is_pinned
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.pinned import Allocate, no_pinned, pinned_or_pageable
 

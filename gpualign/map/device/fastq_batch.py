@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from gpualign.engine.gpu.buffers import Slot
-from gpualign.io.reads import Reads
 from gpualign.map import tuning
 from gpualign.map.device.batch import KernelReads, MapBatch, MappedBatch
 from gpualign.map.device.fastq import READS, ParsedReads, StagedText, parsed_reads
 from gpualign.map.meth import conversions_of
+from gpualign.reads.reads import Reads
+from gpualign.run.gpu.buffers import Slot
 from gpualign.streaming.pinned import Allocate, no_pinned
 from gpualign.streaming.timeline import STEPS
 

@@ -11,11 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign.engine.abi import changed, filled
-from gpualign.engine.gpu.buffers import Slot, scratch_of
-from gpualign.engine.gpu.device import Device
-from gpualign.engine.gpu.device_arrays import DeviceArrays
-from gpualign.index.minimizers import MinimizerIndex
 from gpualign.map import tuning
 from gpualign.map.device.batch import KernelReads, MappedBatch, take_result
 from gpualign.map.device.chains import ChainSteps, LongReadKernel
@@ -26,6 +21,11 @@ from gpualign.map.meth import params_as
 from gpualign.map.pairs import PairModel
 from gpualign.map.params import MapParams
 from gpualign.map.rules import map_rules
+from gpualign.run.abi import changed, filled
+from gpualign.run.gpu.buffers import Slot, scratch_of
+from gpualign.run.gpu.device import Device
+from gpualign.run.gpu.device_arrays import DeviceArrays
+from gpualign.seeds.index.minimizers import MinimizerIndex
 
 #: kernels in launch order; each lane takes a template in the second and a read in the fourth, a warp in the others
 KERNELS = ("find_loci", "choose_loci", "rescue_mates", "report_loci", "align_loci")

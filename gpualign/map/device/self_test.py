@@ -10,15 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign.engine.gpu.compiler import Variant
-from gpualign.engine.gpu.device import Device
-from gpualign.engine.gpu.runner import run_alone
 from gpualign.errors import DeviceError
-from gpualign.index.minimizers import IndexParams, MinimizerIndex, build_index
-from gpualign.io.fastq_text import FastqText
-from gpualign.io.fastx import Chunk
-from gpualign.io.reads import Reads
-from gpualign.io.text import HeldText
 from gpualign.map import tuning
 from gpualign.map.alignments import Found
 from gpualign.map.cpu import map_batch
@@ -31,8 +23,16 @@ from gpualign.map.inputs import RecordOptions
 from gpualign.map.meth import conversions_of
 from gpualign.map.pairs import PairModel
 from gpualign.map.params import MapParams
+from gpualign.reads.fastq_text import FastqText
+from gpualign.reads.reads import Reads
+from gpualign.run.gpu.compiler import Variant
+from gpualign.run.gpu.device import Device
+from gpualign.run.gpu.runner import run_alone
+from gpualign.seeds.index.minimizers import IndexParams, MinimizerIndex, build_index
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.reference import Reference
+from gpualign.text.fastx import Chunk
+from gpualign.text.text import HeldText
 
 _TESTED_LENGTH = 150
 #: largest share of the reads that a device may leave to the CPU

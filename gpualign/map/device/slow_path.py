@@ -14,8 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign.engine.abi import changed, filled, struct
-from gpualign.index.minimizers import MinimizerIndex
 from gpualign.map import tuning
 from gpualign.map.device.batch import KernelReads
 from gpualign.map.device.chains import (
@@ -32,6 +30,8 @@ from gpualign.map.device.chains import (
 )
 from gpualign.map.params import LONG_READ_HITS, LONG_READS, MapParams
 from gpualign.map.rules import affine_scores, chain_rules
+from gpualign.run.abi import changed, filled, struct
+from gpualign.seeds.index.minimizers import MinimizerIndex
 
 #: initial capacities: bytes of a DP band, and hits of a read
 _FIRST_BAND = 1 << 30

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign.engine.abi import filled
-from gpualign.engine.gpu.device import Device
-from gpualign.engine.gpu.device_arrays import Computed, DeviceArrays, DeviceText
-from gpualign.engine.tuning import RESIDENT_SHARE
-from gpualign.index.minimizers import MinimizerIndex
 from gpualign.map.tuning import SMALL_DEVICE
+from gpualign.run.abi import filled
+from gpualign.run.gpu.device import Device
+from gpualign.run.gpu.device_arrays import Computed, DeviceArrays, DeviceText
+from gpualign.run.tuning import RESIDENT_SHARE
+from gpualign.seeds.index.minimizers import MinimizerIndex
 from gpualign.sequences.reference import Reference
 
 #: an index on a device has so much fewer buckets than on the host: their table would take more than the entries' tags
@@ -56,7 +56,7 @@ def is_packed(index: MinimizerIndex, budget: int) -> bool:
 
 
 def index_arrays(index: MinimizerIndex, packed: bool) -> dict[str, NDArray[Any] | Computed]:
-    """The arrays of ``IndexView`` (cuda/algo/index/minimizer.hpp), those first that are read most often."""
+    """The arrays of ``IndexView`` (cuda/algo/seeds/index/minimizer.hpp), those first that are read most often."""
     bits, offsets, entries = packed_bits(index), index.offsets, index.entries
     if not packed:
         return {"offsets": offsets, "entries": entries}

@@ -11,18 +11,18 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign._native import NvcompError
-from gpualign.engine.abi import filled, struct
-from gpualign.engine.gpu.buffers import Slot, aligned
-from gpualign.engine.gpu.deflate import Deflater
-from gpualign.engine.gpu.device import Device, DeviceMemoryExceeded
-from gpualign.engine.gpu.device_arrays import DeviceArrays
-from gpualign.engine.gpu.nvcomp import load_nvcomp
-from gpualign.engine.gpu.runner import KernelOfKernels
 from gpualign.map import tuning
 from gpualign.map.alignments import Found, Written
 from gpualign.map.device.fastq import ParsedReads, parsed_reads
 from gpualign.map.device.fastq_batch import TextMapBatch, TextMapKernel
 from gpualign.map.device.target import resident_text
+from gpualign.run.abi import filled, struct
+from gpualign.run.gpu.buffers import Slot, aligned
+from gpualign.run.gpu.deflate import Deflater
+from gpualign.run.gpu.device import Device, DeviceMemoryExceeded
+from gpualign.run.gpu.device_arrays import DeviceArrays
+from gpualign.run.gpu.nvcomp import load_nvcomp
+from gpualign.run.gpu.runner import KernelOfKernels
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.reference import Reference
 from gpualign.streaming.pinned import Allocate, no_pinned

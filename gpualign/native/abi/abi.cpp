@@ -1,4 +1,4 @@
-// Registers the structs of all commands, from which gpualign/engine/abi.py makes NumPy types.
+// Registers the structs of all commands, from which gpualign/run/abi.py makes NumPy types.
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>

@@ -8,7 +8,7 @@
 #include "cluster/common_symbols.hpp"
 #include "cluster/greedy.hpp"
 #include "cluster/word_index.hpp"
-#include "index/builder.hpp"
+#include "seeds/index/builder.hpp"
 
 namespace gpualign {
 namespace cluster {

@@ -1,7 +1,7 @@
 // Finds targets by the longest common subsequence: the bound of pairs whose identity demands no common word.
 #pragma once
 #include "cluster/word_index.hpp"
-#include "distances/lcs_rows.hpp"
+#include "align/matrix/lcs_rows.hpp"
 
 namespace gpualign {
 namespace cluster {

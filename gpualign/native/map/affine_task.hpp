@@ -9,7 +9,7 @@
 #include "algo/common/bisulfite.hpp"
 #include "algo/map/affine.hpp"
 #include "algo/map/chain/gaps.hpp"
-#include "index/reference.hpp"
+#include "seeds/index/reference.hpp"
 #include "map/alignment.hpp"
 
 namespace gpualign {

@@ -8,8 +8,8 @@
 
 #include "algo/map/chain/narrow.hpp"
 #include "algo/map/chain/steps.hpp"
-#include "index/lookup.hpp"
-#include "index/minimizers.hpp"
+#include "seeds/index/lookup.hpp"
+#include "seeds/index/minimizers.hpp"
 #include "map/affine_batch.hpp"
 #include "map/read_variants.hpp"
 

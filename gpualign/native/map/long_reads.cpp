@@ -5,8 +5,8 @@
 #include "map/read_tie_break.hpp"
 #include "text/read_arrays.hpp"
 #include "text/record_arrays.hpp"
-#include "index/reference_arrays.hpp"
-#include "common/myers_profiles.hpp"
+#include "seeds/index/reference_arrays.hpp"
+#include "align/edit/myers_profiles.hpp"
 
 namespace gpualign {
 namespace {

@@ -8,7 +8,7 @@
 #include "map/mapper.hpp"
 #include "text/read_arrays.hpp"
 #include "text/record_arrays.hpp"
-#include "index/reference_arrays.hpp"
+#include "seeds/index/reference_arrays.hpp"
 
 namespace gpualign {
 namespace {

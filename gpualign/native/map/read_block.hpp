@@ -10,8 +10,8 @@
 #include "map/chain_mapper.hpp"
 #include "map/params.hpp"
 #include "map/read_tie_break.hpp"
-#include "index/reference.hpp"
-#include "common/myers_profiles.hpp"
+#include "seeds/index/reference.hpp"
+#include "align/edit/myers_profiles.hpp"
 
 namespace gpualign {
 

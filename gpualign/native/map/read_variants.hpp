@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "algo/map/variants.hpp"
-#include "index/minimizers.hpp"
+#include "seeds/index/minimizers.hpp"
 
 namespace gpualign {
 

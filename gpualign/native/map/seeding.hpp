@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "algo/map/every_locus.hpp"
-#include "index/lookup.hpp"
-#include "index/minimizers.hpp"
-#include "index/reference.hpp"
+#include "seeds/index/lookup.hpp"
+#include "seeds/index/minimizers.hpp"
+#include "seeds/index/reference.hpp"
 #include "map/read_block.hpp"
 #include "map/read_variants.hpp"
 #include "map/seed_hits.hpp"
@@ -205,7 +205,7 @@ private:
         }
     }
 
-    [[gnu::always_inline]] void prefetch_from(size_t first) const {  // index/lookup.hpp
+    [[gnu::always_inline]] void prefetch_from(size_t first) const {  // seeds/index/lookup.hpp
         for (size_t s = first; s < seeds_.size(); s++) look_up_.prefetch_entries(seeds_[s].minimizer.hash);
     }
     void find(Seed& seed) const { look_up_.find(seed.minimizer.hash, seed.first, seed.last); }

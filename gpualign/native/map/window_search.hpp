@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "algo/map/mate_rescue.hpp"
-#include "common/myers_batch.hpp"
+#include "align/edit/myers_batch.hpp"
 #include "map/read_block.hpp"
 
 namespace gpualign {

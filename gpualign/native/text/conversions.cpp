@@ -3,9 +3,9 @@
 #include <vector>
 
 #include "arrays.hpp"
-#include "bam/methylation.hpp"
+#include "records/methylation.hpp"
 #include "bindings.hpp"
-#include "index/reference_arrays.hpp"
+#include "seeds/index/reference_arrays.hpp"
 #include "text/read_arrays.hpp"
 #include "text/record_arrays.hpp"
 #include "text/record_text.hpp"

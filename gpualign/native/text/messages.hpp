@@ -18,7 +18,7 @@ inline std::string printable(const char* begin, const char* end, size_t maximum 
 }
 
 // `line`: lines before this one. Python splits the message into that number and a sentence (Chunk.error of
-// gpualign/io/fastx.py).
+// gpualign/text/fastx.py).
 [[noreturn]] inline void fail_at(long line, const std::string& what) {
     throw std::invalid_argument(std::to_string(line) + "\t" + what);
 }

@@ -4,7 +4,7 @@
 #include "text/paf_text.hpp"
 #include "text/read_arrays.hpp"
 #include "text/record_arrays.hpp"
-#include "index/reference_arrays.hpp"
+#include "seeds/index/reference_arrays.hpp"
 #include "text/text_input.hpp"
 
 namespace gpualign {

@@ -6,7 +6,7 @@
 
 #include "text/record_text.hpp"
 #include "abi/text.hpp"
-#include "index/reference.hpp"
+#include "seeds/index/reference.hpp"
 #include "text/text.hpp"
 
 namespace gpualign {

@@ -6,7 +6,7 @@
 
 #include "algo/text/aligned_text.hpp"
 #include "algo/text/bases.hpp"
-#include "index/reference.hpp"
+#include "seeds/index/reference.hpp"
 #include "simd/blocks.hpp"
 #include "text/text.hpp"
 

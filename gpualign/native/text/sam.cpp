@@ -9,7 +9,7 @@
 #include "bindings.hpp"
 #include "text/read_arrays.hpp"
 #include "text/record_arrays.hpp"
-#include "index/reference_arrays.hpp"
+#include "seeds/index/reference_arrays.hpp"
 #include "text/sam_text.hpp"
 #include "text/text_input.hpp"
 

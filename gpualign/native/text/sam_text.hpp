@@ -6,7 +6,7 @@
 
 #include "algo/text/bam_form.hpp"
 #include "algo/text/sam_form.hpp"
-#include "index/reference.hpp"
+#include "seeds/index/reference.hpp"
 #include "text/record_text.hpp"
 #include "text/text.hpp"
 

@@ -132,7 +132,7 @@ nb::bytes format_table(const std::vector<Arrays>& columns, int64_t rows) {
 
 void bind_table(nb::module_& m) {
     m.def("format_table", &format_table, nb::arg("columns"), nb::arg("rows"),
-        "Tab-separated lines of `rows` rows; a column is a tuple (kind, prefix, arrays...), see gpualign.io.table.");
+        "Tab-separated lines of `rows` rows; a column is a tuple (kind, prefix, arrays...), see gpualign.text.table.");
 }
 
 }  // namespace gpualign

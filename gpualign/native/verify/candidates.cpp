@@ -5,10 +5,10 @@
 #include <string_view>
 
 #include "arrays.hpp"
-#include "bam/tags.hpp"
+#include "records/tags.hpp"
 #include "bindings.hpp"
 #include "verify/candidate_text.hpp"
-#include "verify/windows.hpp"
+#include "align/edit/windows.hpp"
 #include "text/text_input.hpp"
 
 namespace gpualign {

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpualign.engine.select import Work, open_backend
-from gpualign.pairwise.bounded_gaps.cpu import GapAlignments, GapProblem
+from gpualign.align.gaps.cpu import GapAlignments, GapProblem
+from gpualign.align.gaps.tuning import KERNELS
+from gpualign.align.pair_inputs import PairInputs
+from gpualign.align.score.tuning import mean_cells
 from gpualign.pairwise.bounded_gaps.params import GapsParams
 from gpualign.pairwise.bounded_gaps.run import Aligner, RowFormat, columns_of
-from gpualign.pairwise.bounded_gaps.tuning import KERNELS
-from gpualign.pairwise.pair_inputs import PairInputs
-from gpualign.pairwise.tuning import mean_cells
 from gpualign.params import RunOptions
 from gpualign.report import OnProgress, Progress
+from gpualign.run.select import Work, open_backend
 from gpualign.sequences.batch import join_bytes
 from gpualign.sequences.encoded import EncodedSequences
 from gpualign.sequences.matrices import Scoring

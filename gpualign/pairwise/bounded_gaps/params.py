@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gpualign.align.gaps.cpu import Ends, GapModel
+from gpualign.align.score.params import PairParams
 from gpualign.errors import UsageError
-from gpualign.pairwise.bounded_gaps.cpu import Ends, GapModel
-from gpualign.pairwise.pair_params import PairParams
 from gpualign.sequences.matrices import Scoring
 
 _TARGET_ENDS = (frozenset({"target-end"}), frozenset({"target-start", "target-end"}))

@@ -10,24 +10,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign.engine.run_context import RunContext
-from gpualign.engine.select import Work
-from gpualign.engine.stage import Backend, Stage
-from gpualign.engine.tiles import Tiles, digest
+from gpualign.align.gaps.cpu import GapAlignments, GapModel, GapProblem, align_on_cpu
+from gpualign.align.gaps.device import make_kernel
+from gpualign.align.gaps.tuning import KERNELS
+from gpualign.align.pair_inputs import PairFiles
+from gpualign.align.score.tuning import mean_cells
 from gpualign.errors import check_count, counted
-from gpualign.io.table_output import Kind
-from gpualign.pairwise.bounded_gaps.cpu import GapAlignments, GapModel, GapProblem, align_on_cpu
-from gpualign.pairwise.bounded_gaps.device import make_kernel
 from gpualign.pairwise.bounded_gaps.params import GapsParams
-from gpualign.pairwise.bounded_gaps.tuning import KERNELS
-from gpualign.pairwise.pair_inputs import PairFiles
-from gpualign.pairwise.tuning import mean_cells
 from gpualign.params import RunOptions
 from gpualign.report import Progress
+from gpualign.run.run_context import RunContext
+from gpualign.run.select import Work
+from gpualign.run.stage import Backend, Stage
+from gpualign.run.tiles import Tiles, digest
 from gpualign.sequences.batch import join_bytes
 from gpualign.sequences.matrices import Scoring
 from gpualign.sequences.pairs import PairBlock, PairSource
 from gpualign.streaming.timeline import STEPS
+from gpualign.text.table_output import Kind
 
 COLUMNS = ("query", "target", "score", "gapopens", "gaps", "qlen", "tlen", "tstart", "tend", "cigar")
 SCORE_COLUMNS = ("query", "target", "score", "gapopens", "qlen", "tlen", "tend")

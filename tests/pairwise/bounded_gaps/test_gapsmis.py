@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpualign.engine.gpu.buffers import slots_of
-from gpualign.io.chunks import read_batches
-from gpualign.pairwise.bounded_gaps import cpu
-from gpualign.pairwise.bounded_gaps.cpu import NO_SCORE, Ends, GapAlignments, GapModel, GapProblem
-from gpualign.pairwise.matrices import load_matrix
+from gpualign.align.gaps import cpu
+from gpualign.align.gaps.cpu import NO_SCORE, Ends, GapAlignments, GapModel, GapProblem
+from gpualign.align.score.matrices import load_matrix
+from gpualign.run.gpu.buffers import slots_of
 from gpualign.sequences.encoded import EncodedSequences
 from gpualign.sequences.matrices import match_mismatch
 from gpualign.sequences.pairs import PairBlock
+from gpualign.text.chunks import read_batches
 from tests.helpers.paths import GENOMES
 from tests.reference.gapsmis import enumerate_all, recurrence, recurrence_of_many, score_of_columns
 
@@ -79,8 +79,8 @@ def align_on_cpu(pairs: Pairs, model: GapModel) -> GapAlignments:
 
 
 def on_gpu(pairs: Pairs, model: GapModel, packed: bool = True, **numbers: int) -> GapAlignments:
-    from gpualign.engine.gpu.device import Device, list_devices
-    from gpualign.pairwise.bounded_gaps.device import GapsmisKernel, make_kernel
+    from gpualign.align.gaps.device import GapsmisKernel, make_kernel
+    from gpualign.run.gpu.device import Device, list_devices
 
     with Device(list_devices()[0]) as device:
 
@@ -356,7 +356,7 @@ def test_backends_agree(traceback):
 @pytest.mark.gpu
 def test_bands_and_checkpoints_on_the_gpu(monkeypatch):
     """So little memory that directions are kept for a band of rows at a time."""
-    from gpualign.pairwise.bounded_gaps import device as device_side
+    from gpualign.align.gaps import device as device_side
 
     rng = random.Random(4)
     case = Case([related(rng, 1500, 1600) for _ in range(3)], (5, -4, 10, 1), 2, Ends.TEXT_END)

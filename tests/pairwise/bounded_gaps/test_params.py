@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gpualign.align.gaps.cpu import Ends, GapModel, GapProblem
+from gpualign.align.score.params import PairwiseParams
 from gpualign.errors import UsageError
-from gpualign.pairwise.bounded_gaps.cpu import Ends, GapModel, GapProblem
 from gpualign.pairwise.bounded_gaps.params import GapsParams
-from gpualign.pairwise.params import PairwiseParams, take_params
+from gpualign.pairwise.params import take_params
 from gpualign.sequences.encoded import encode
 from gpualign.sequences.matrices import match_mismatch
 
@@ -70,8 +71,8 @@ def test_bad_models():
 def test_without_a_compiler_the_cpu_aligns_what_is_not_prebuilt(monkeypatch) -> None:
     from types import SimpleNamespace
 
-    from gpualign.engine.gpu import compiler
-    from gpualign.pairwise.bounded_gaps.device import OnCpu, make_kernel
+    from gpualign.align.gaps.device import OnCpu, make_kernel
+    from gpualign.run.gpu import compiler
 
     class Attributes:
         def get_attribute(self, _: object) -> int:

@@ -1,0 +1,1 @@
+"""Edit distances of queries in windows."""

@@ -1,0 +1,1 @@
+"""Alignment with a bounded number of gaps (GapsMis)."""

@@ -1,0 +1,1 @@
+"""Numbers of all pairs of two sets of sequences."""

@@ -1,0 +1,50 @@
+"""Devices that stay open between calls, since a context takes longer to start than most calls take."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+
+from gpualign.params import RunOptions
+from gpualign.run.select import Work, open_backend
+from gpualign.run.stage import Backend
+
+#: seconds of a core's work that are worth a call to an open device
+_WORTH_A_CALL_S = 2e-3
+#: before the threads of devices end, which atexit's functions come after
+_at_exit = getattr(threading, "_register_atexit", atexit.register)
+_lock = threading.Lock()
+#: one per process: a forked child must not use its parent's
+_open: dict[tuple[int, str, int | None], Backend] = {}
+
+
+def backend_for(options: RunOptions, work: Work) -> Backend:
+    """The backend for a call: one that is open already, or a new one, which stays open where it has devices.
+
+    Raises:
+        as :func:`open_backend`.
+    """
+    key = (os.getpid(), options.device, options.max_gpu_mem)
+    with _lock:
+        known = _open.get(key)
+        if known is not None and all(not device.closing.is_set() for device in known.devices):
+            seconds = work.core_seconds
+            if options.device != "auto" or seconds is None or seconds / options.threads > _WORTH_A_CALL_S:
+                return known
+            return open_backend(RunOptions(threads=options.threads, device="cpu"), "distances")
+        backend = open_backend(options, "distances", work)
+        if backend.devices:
+            if not _open:
+                _at_exit(close_devices)
+            _open[key] = backend
+        return backend
+
+
+def close_devices() -> None:
+    """Close the devices that earlier calls of this process left open; the next call opens them again."""
+    with _lock:
+        for (process, _, _), backend in _open.items():
+            if process == os.getpid():
+                backend.close()
+        _open.clear()

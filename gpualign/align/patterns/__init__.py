@@ -1,0 +1,1 @@
+"""Every end of a pattern in targets with at most k errors."""

@@ -1,0 +1,1 @@
+"""Alignment by scores: global, semi-global and local."""

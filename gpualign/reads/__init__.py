@@ -1,0 +1,1 @@
+"""Reads of any format: files, lanes, mates, and sequences in memory."""

@@ -1,0 +1,1 @@
+"""Seeds: minimizers, the index, exact matches."""

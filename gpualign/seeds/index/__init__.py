@@ -1,0 +1,1 @@
+"""The minimizer index: build, file format."""
