@@ -250,3 +250,20 @@ def test_an_indel_between_mates_is_mapped_alike_on_a_device(
     pairs.append(read_pair("AC" * 30))
     of_cpu = mapped(cli, tmp_path, genome, *pairs)
     assert mapped(cli, tmp_path, genome, *pairs, options=("--device", "cuda")) == of_cpu
+
+
+@pytest.mark.parametrize(("at", "gap"), [(5, 1), (4, 2), (7, 3)])
+@pytest.mark.parametrize("mate", [0, 1])
+def test_an_indel_near_the_end_of_a_mate_leaves_copies_of_the_insert_alike(
+    cli: Cli, tmp_path: Path, genome: str, at: int, gap: int, mate: int
+) -> None:
+    """So few bases lie beyond the indel that the mates fit without it, at a size that is not that of both. Behind the
+    first copy are bases of the adapter, behind the other one are not."""
+    insert = "".join(random.Random(4).choices("ACGT", k=43))
+    around = reverse_complement(ADAPTERS[1][:4]) + insert + ADAPTERS[0][:4]
+    copies = genome[:2000] + around + genome[2051:9000] + insert + genome[9043:]
+    pair = list(read_pair(insert, (LENGTH, LENGTH)))
+    pair[mate] = (pair[mate][:at] + "GTC"[:gap] + pair[mate][at:])[:LENGTH]
+    first, second = mapped(cli, tmp_path, copies, (pair[0], pair[1]))
+    assert first[4] == second[4] == "0"
+    assert first[3] == second[3] in ("2005", "9001")

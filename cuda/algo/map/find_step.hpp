@@ -41,17 +41,19 @@ private:
         if (length > MapShared<Words>::kRows || has_long_gaps(batch_.rules.scores)) return false;
         read.clean =
             pack_read(group_, batch_.bases + from, read.length, Words + 2, shared_.read_words, shared_.read_not_acgt);
-        const int32_t insert = insert_of_pair(r);
+        const int32_t insert = insert_of(r);
         if (insert && insert < read.length) read.length = insert;
         allow_edits(read, batch_.rules.limits[read.length], read.clean ? 0 : count_ambiguous(read));
         if ((read.length && read.limit >= read.length) || read.limit > MapShared<Words>::kMaxLimit) return false;
         return BandLayout<Group::kLanes, false>::all_bytes(read.length, 2 * read.limit + 1) <= workspace_.band_bytes;
     }
 
-    // Insert size by which the mates of the read's pair overlap, 0 if they do not (algo/map/read_through.hpp).
-    GPUALIGN_HD int32_t insert_of_pair(uint32_t r) const {
+    // Bases of the read that are of its pair's insert, 0 if unknown (algo/map/read_through.hpp).
+    GPUALIGN_HD int32_t insert_of(uint32_t r) const {
         const uint32_t* const own = batch_.templates + last_at_most(batch_.templates, batch_.template_count, r);
-        return own[1] - own[0] == 2 ? read_through(group_, batch_.rules, batch_.bases, batch_.offsets, own[0]) : 0;
+        if (own[1] - own[0] != 2) return 0;
+        const MatesOfBatch mates(batch_.bases, batch_.offsets, own[0]);
+        return read_through(group_, batch_.rules, mates.first, mates.second, mates).of[r - own[0]];
     }
 
     // Leaves a clipped mate to the slow path if it may not end where its insert does.

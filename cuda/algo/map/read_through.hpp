@@ -13,63 +13,28 @@ constexpr int32_t kLongestOverlapGap = 3;   // bases of an indel between the mat
 constexpr int32_t kOverlapGapOpen = 1;  // and what it costs next to a mismatch, as does each of its bases
 constexpr int32_t kGoesOn = 8;  // bases that match beyond an insert; one adapter of 65,000 has as many by chance
 
-// Insert size by which R1 equals the reverse complement of R2, shorter than a read; 0 if there is none, or several, as
-// in tandem repeats. `first` and `second` are the mates' lengths; differences(begin, end, size, most) counts the bases
-// [begin, end) of R1 that are not those of R2 with an insert of that size, and may stop when there are more than
-// `most`.
-template <class Group, class Differences>
-GPUALIGN_HOST_DEVICE int32_t read_through(
-    const Group& group, const MapRules& rules, int32_t first, int32_t second, Differences&& differences) {
-    if (!rules.local || maps_as_long(rules, max(first, second))) return 0;
-    int32_t fits = 0, insert = 0;
-    for (int32_t size = kShortestInsert + int32_t(group.lane()); size < max(first, second);
-        size += int32_t(Group::kLanes)) {
-        const int32_t begin = max(0, size - second), end = min(size, first);
-        const int32_t most = (end - begin) / kOverlapBasesPerMismatch;
-        if (end - begin < kShortestInsert || differences(begin, end, size, most) > most) continue;
-        fits++;
-        insert = size;
-    }
-    const int32_t all = int32_t(group.sum(uint32_t(fits)));
-    insert = group.largest(insert);
-    return all == 1 ? insert : 0;
-}
-
-// The insert size of the mates whose first read is `first`, from the bases of a batch.
-template <class Group>
-GPUALIGN_HOST_DEVICE int32_t read_through(
-    const Group& group, const MapRules& rules, const uint8_t* bases, const int64_t* offsets, uint32_t first) {
-    const uint8_t *const one = bases + offsets[first], *const two = bases + offsets[first + 1];
-    return read_through(group, rules, int32_t(two - one), int32_t(offsets[first + 2] - offsets[first + 1]),
-        [&](int32_t begin, int32_t end, int32_t size, int32_t most) {
-            int32_t differ = 0;
-            for (int32_t i = begin; i < end && differ <= most; i++)
-                differ += base_code(one[i]) + base_code(two[size - 1 - i]) != 3;
-            return differ;
-        });
-}
-
-// The bases of each mate that are of their insert.
+// The bases of each mate that are of their insert; 0 if unknown.
 struct Inserts {
     int32_t of[2];
 };
 
-// Inserts of mates as above that a gap of a few bases tells apart: an error, as both are the same molecule. R1 equals
-// the reverse complement of R2 at one insert size up to the gap, that of R2, and at another one behind it, its own.
-// {0, 0} if mates overlap without a gap, or there are several such pairs of sizes. differs(i, size) says whether base i
-// of R1 is not that of R2 with an insert of that size. One half of the overlap has no gap, which rules most sizes out.
-template <class Group, class Differs>
-GPUALIGN_HOST_DEVICE Inserts gapped_read_through(const Group& group, int32_t first, int32_t second, Differs&& differs) {
+// Inserts of mates that a gap of a few bases tells apart: an error, as both are the same molecule. R1 equals the
+// reverse complement of R2 at one insert size up to the gap, that of R2, and at another one behind it, its own. {0, 0}
+// if mates overlap better without a gap, or there are several such pairs of sizes. `first`, `second` and
+// `differences` are as below. One half of the overlap has no gap, which rules most sizes out.
+template <class Group, class Differences>
+GPUALIGN_HOST_DEVICE Inserts gapped_read_through(
+    const Group& group, int32_t first, int32_t second, Differences&& differences) {
     constexpr int32_t kLengthBits = 10;  // of reads that do not map as long ones
     static_assert(kLongestEndToEnd + kLongestOverlapGap < 1 << kLengthBits);
-    constexpr int32_t none = -1;
+    constexpr int32_t kFar = 1 << kLengthBits, kMostCost = kFar / kOverlapBasesPerMismatch;
     if (max(first, second) > kLongestEndToEnd) return {0, 0};
-    int32_t best = none, lowest = -(1 << kLengthBits), highest = 0;  // the best: missing mismatches | sizes
+    int32_t best = 0, lowest = -kFar, highest = 0;  // the best: missing costs | a gap | sizes
     const auto few_differ = [&](int32_t begin, int32_t end, int32_t size) {
-        int32_t left = (end - begin) / kOverlapBasesPerMismatch;
-        for (int32_t i = begin; i < end && left >= 0; i++) left -= differs(i, size);
-        return left >= 0;
+        const int32_t most = (end - begin) / kOverlapBasesPerMismatch;
+        return differences(begin, end, size, most) <= most;
     };
+    const auto differs = [&](int32_t i, int32_t size) { return differences(i, i + 1, size, 0); };
     // the overlap with R2's insert `front` up to some base of R1, and R1's `back` from there on
     const auto add = [&](int32_t front, int32_t back) {
         const int32_t begin = max(0, front - second), end = min(back, first), gap = back - front;
@@ -84,7 +49,8 @@ GPUALIGN_HOST_DEVICE Inserts gapped_read_through(const Group& group, int32_t fir
             fewest = min(fewest, mismatches);
         }
         if (fewest + cost > most) return;
-        best = max(best, ((1 << kLengthBits) - fewest - cost) << 2 * kLengthBits | front << kLengthBits | back);
+        const int32_t rank = (kMostCost - fewest - cost) << 1 | (gap != 0);
+        best = max(best, (rank << kLengthBits | front) << kLengthBits | back);
         lowest = max(lowest, -front);
         highest = max(highest, front);
     };
@@ -101,17 +67,54 @@ GPUALIGN_HOST_DEVICE Inserts gapped_read_through(const Group& group, int32_t fir
     }
     best = group.largest(best);
     const bool several = group.largest(highest) + group.largest(lowest) > 2 * kLongestOverlapGap;
-    const int32_t back = best & ((1 << kLengthBits) - 1), front = best >> kLengthBits & ((1 << kLengthBits) - 1);
-    return best == none || several || front == back ? Inserts{0, 0} : Inserts{back, front};
+    const int32_t back = best % kFar, front = (best >> kLengthBits) % kFar;
+    return several || front == back ? Inserts{0, 0} : Inserts{back, front};
 }
 
-template <class Group>
-GPUALIGN_HOST_DEVICE Inserts gapped_read_through(
-    const Group& group, const uint8_t* bases, const int64_t* offsets, uint32_t first) {
-    const uint8_t *const one = bases + offsets[first], *const two = bases + offsets[first + 1];
-    return gapped_read_through(group, int32_t(two - one), int32_t(offsets[first + 2] - offsets[first + 1]),
-        [&](int32_t i, int32_t size) { return base_code(one[i]) + base_code(two[size - 1 - i]) != 3; });
+// Inserts by which R1 equals the reverse complement of R2, shorter than a read: of one size, or with a gap that
+// explains their mismatches as well; {0, 0} if there is no such size, or several, as in tandem repeats. `first` and
+// `second` are the mates' lengths; differences(begin, end, size, most) counts the bases [begin, end) of R1 that are not
+// those of R2 with an insert of that size, and may stop when there are more than `most`.
+template <class Group, class Differences>
+GPUALIGN_HOST_DEVICE Inserts read_through(
+    const Group& group, const MapRules& rules, int32_t first, int32_t second, Differences&& differences) {
+    if (!rules.local || maps_as_long(rules, max(first, second))) return {0, 0};
+    int32_t fits = 0, insert = 0, differ = 0;
+    for (int32_t size = kShortestInsert + int32_t(group.lane()); size < max(first, second);
+        size += int32_t(Group::kLanes)) {
+        const int32_t begin = max(0, size - second), end = min(size, first);
+        const int32_t most = (end - begin) / kOverlapBasesPerMismatch;
+        if (end - begin < kShortestInsert) continue;
+        const int32_t different = differences(begin, end, size, most);
+        if (different > most) continue;
+        fits++;
+        insert = size;
+        differ = different;
+    }
+    if (group.sum(uint32_t(fits)) != 1) return {0, 0};
+    insert = group.largest(insert);
+    if (group.largest(differ) > kOverlapGapOpen) {
+        const Inserts gapped = gapped_read_through(group, first, second, differences);
+        if (gapped.of[0]) return gapped;
+    }
+    return {insert, insert};
 }
+
+// Bases of a batch as the `differences` of the mates whose first read is `first`.
+struct MatesOfBatch {
+    const uint8_t *one, *two;
+    int32_t first, second;  // lengths
+
+    GPUALIGN_HD MatesOfBatch(const uint8_t* bases, const int64_t* offsets, uint32_t number)
+        : one(bases + offsets[number]), two(bases + offsets[number + 1]), first(int32_t(two - one)),
+          second(int32_t(offsets[number + 2] - offsets[number + 1])) {}
+    GPUALIGN_HD int32_t operator()(int32_t begin, int32_t end, int32_t size, int32_t most) const {
+        int32_t differ = 0;
+        for (int32_t i = begin; i < end && differ <= most; i++)
+            differ += base_code(one[i]) + base_code(two[size - 1 - i]) != 3;
+        return differ;
+    }
+};
 
 // Whether a read goes on beyond its insert as the reference does beyond locus i of the insert. Then it is not an
 // adapter that follows, but the next copy of a repeat.

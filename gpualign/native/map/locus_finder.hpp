@@ -88,19 +88,25 @@ public:
     }
 
 private:
+    // For the functions of algo/map/read_through.hpp.
+    auto differences_of_pair(size_t first) const {
+        const uint8_t *const one = block_.codes(first, false), *const two = block_.codes(first + 1, true) +
+                                                                            block_.read(first + 1).length;
+        return [=](int32_t begin, int32_t end, int32_t size, int32_t most) {
+            return LocusFinder::differences(one + begin, two - size + begin, end - begin, most);
+        };
+    }
+
     // Clips mates that are longer than the insert of their pair (algo/map/read_through.hpp).
     void clip_at_inserts() {
         for (size_t first = 0; first + 1 < block_.size(); first++) {
             if (!block_.read(first).first_of_pair) continue;
-            const int32_t second = block_.read(first + 1).length;
-            const uint8_t *const one = block_.codes(first, false), *const two = block_.codes(first + 1, true) + second;
-            const int32_t insert = read_through(OneLane(), params_.rules, block_.read(first).length, second,
-                [&](int32_t begin, int32_t end, int32_t size, int32_t most) {
-                    return differences(one + begin, two - size + begin, end - begin, most);
-                });
-            for (size_t r = first; r < first + 2; r++) {
-                if (!insert || insert >= block_.read(r).length) continue;
-                set_length(r, insert);
+            const Inserts inserts = read_through(OneLane(), params_.rules, block_.read(first).bases,
+                block_.read(first + 1).bases, differences_of_pair(first));
+            for (size_t mate = 0; mate < 2; mate++) {
+                const size_t r = first + mate;
+                if (!inserts.of[mate] || inserts.of[mate] >= block_.read(r).length) continue;
+                set_length(r, inserts.of[mate]);
                 clipped_.push_back(r);
             }
         }
@@ -132,10 +138,7 @@ private:
             const bool wanted[2] = {would_chain(first), would_chain(first + 1)};
             if (!wanted[0] && !wanted[1]) continue;
             const int32_t lengths[2] = {block_.read(first).bases, block_.read(first + 1).bases};
-            const uint8_t *const one = block_.codes(first, false), *const two = block_.codes(first + 1, true) +
-                                                                                block_.read(first + 1).length;
-            const Inserts inserts = gapped_read_through(OneLane(), lengths[0], lengths[1],
-                [&](int32_t i, int32_t size) { return (one[i] != (two - size)[i]) | (one[i] == kNoBase); });
+            const Inserts inserts = gapped_read_through(OneLane(), lengths[0], lengths[1], differences_of_pair(first));
             for (size_t mate = 0; mate < 2; mate++) {
                 if (!wanted[mate] || !inserts.of[mate] || inserts.of[mate] >= lengths[mate]) continue;
                 change_length(first + mate, inserts.of[mate]);

@@ -78,7 +78,7 @@ public:
         begin(mate);
         SlowPathFinder<Group> finder(group_, launch_, memory_, of_, mate);
         const bool is_found = finder.take_found(mate);
-        if (is_found || !clip_adapter(finder, mate, insert_of_pair())) {
+        if (is_found || !clip_adapter(finder, mate, insert_of(mate))) {
             if (!is_found) finder.find(mate);
             if (wants_chaining(batch_.rules, own_.loci(mate), of_.mates[mate].found)) clip_or_chain(finder, mate);
         }
@@ -197,21 +197,25 @@ private:
 
     // Clips a mate that does not align end to end if an indel has hidden its insert, else sets the limits for chaining.
     GPUALIGN_HOST_DEVICE void clip_or_chain(SlowPathFinder<Group>& finder, int mate) {
-        const ChainBatch& reads = launch_.chains[0];
-        int32_t insert = 0;
-        if (of_.count == 2 && !launch_.full)
-            insert = gapped_read_through(group_, reads.bases, reads.offsets, of_.first).of[mate];
+        const int32_t insert = tells_inserts() ? gapped_insert_of(mate) : 0;
         if (clip_adapter(finder, mate, insert)) return;
         if (insert) finder.find(mate);
         want_chains(mate);
     }
 
-    // Insert size by which the mates overlap, 0 if they do not (algo/map/read_through.hpp).
-    GPUALIGN_HOST_DEVICE int32_t insert_of_pair() const {
-        const ChainBatch& reads = launch_.chains[0];
-        return of_.count == 2 && !launch_.full
-                   ? read_through(group_, batch_.rules, reads.bases, reads.offsets, of_.first)
-                   : 0;
+    // Bases of a mate that are of the pair's insert, 0 if unknown (algo/map/read_through.hpp).
+    GPUALIGN_HOST_DEVICE int32_t insert_of(int mate) const {
+        if (!tells_inserts()) return 0;
+        const MatesOfBatch mates = mates_of_batch();
+        return read_through(group_, batch_.rules, mates.first, mates.second, mates).of[mate];
+    }
+    GPUALIGN_HOST_DEVICE int32_t gapped_insert_of(int mate) const {
+        const MatesOfBatch mates = mates_of_batch();
+        return gapped_read_through(group_, mates.first, mates.second, mates).of[mate];
+    }
+    GPUALIGN_HD bool tells_inserts() const { return of_.count == 2 && !launch_.full; }
+    GPUALIGN_HD MatesOfBatch mates_of_batch() const {
+        return {launch_.chains[0].bases, launch_.chains[0].offsets, of_.first};
     }
 
     // Clips a mate beyond its insert, 0 if unknown, and finds its loci, if it is an adapter that follows.
