@@ -87,8 +87,8 @@ def _anchors(page: Path) -> set[str]:
 
 
 def _in_the_tree(name: str, folder: Path) -> bool:
-    """A path from the root, from gpualign or cuda, or from the page's folder; or a bare name; NAME is any command."""
-    name = name.rstrip("/").replace("NAME", "verify")
+    """A path from the root, from gpualign or cuda, or from the page's folder; or a bare name; NAME is any primitive."""
+    name = name.rstrip("/").replace("NAME", "lcs")
     starts = (ROOT, ROOT / "gpualign", ROOT / "cuda", folder)
     found = any(next(start.glob(name), None) for start in starts)
     return found or ("/" not in name and any(next((ROOT / top).rglob(name), None) for top in _SOURCES))

@@ -221,7 +221,6 @@ def test_truncated_bam(cli: Cli, tmp_path: Path) -> None:
         (["--batch-size", "many"], "is not a size"),
         (["--device", "tpu"], "device must be"),
         (["--no-such-option"], "--no-such-option"),
-        (["-O", "-3"], "gap open penalty"),
     ],
 )
 def test_wrong_command_lines(cli: Cli, arguments: list[str], sentence: str) -> None:

@@ -327,5 +327,5 @@ def test_parameters_of_the_mapper() -> None:
     for clip, cigar in ((0, "8S100M"), (100, "8I100M")):  # a gap costs 6 + 8, eight mismatches 32
         mapper = gpualign.Mapper([genome], device="cpu", clip=clip, most_hits=20, most_candidates=3, unpaired=9)
         assert mapper.map([read])["cigar"].tolist() == [cigar]
-    with pytest.raises(TypeError, match="reads"):
+    with pytest.raises(gpualign.UsageError, match="reads"):
         gpualign.Mapper([genome], reads="")

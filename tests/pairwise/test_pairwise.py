@@ -230,7 +230,6 @@ def test_few_sequences(tmp_path: Path) -> None:
     ("arguments", "code"),
     [
         (["--id", "97"], 2),
-        (["--gap", "-3"], 2),
         (["--gapopen", "1", "--gapext", "2"], 2),
         (["--userfields", "query+nothing"], 2),
         (["--matrix", "NOPE"], 2),

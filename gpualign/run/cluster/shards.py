@@ -151,7 +151,7 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
         return "shared", number
 
     def reducer_override(self, obj: Any) -> Any:
-        if getattr(obj, "load", None) is not None and self._by_path(obj.path):
+        if getattr(type(obj), "sent_by_path", False) and obj.path is not None and self._by_path(obj.path):
             return _load_again, (obj.load, obj.path, stamp_of(os.stat(obj.path)))
         return super().reducer_override(obj)
 

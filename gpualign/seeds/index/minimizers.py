@@ -60,6 +60,7 @@ class MinimizerIndex:
     """
 
     sent_once: ClassVar[bool] = True  # to a cluster's workers, apart from the items that hold it
+    sent_by_path: ClassVar[bool] = True  # where they see the file: they load it
     reference: Reference
     params: IndexParams
     offsets: NDArray[np.uint32]

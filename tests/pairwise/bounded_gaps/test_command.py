@@ -150,7 +150,6 @@ def test_matrix_with_decimals_scales_scores(tmp_path, capfdbinary):
     [
         (["--max-gaps", "-1"], 2, "must not be negative"),
         (["--max-gaps", "65"], 2, "0 to 64"),
-        (["--max-gaps", "1", "--gapopen", "-3"], 2, "positive"),
         (["--max-gaps", "1", "--mode", "local"], 2, "no local mode"),
         (["--max-gaps", "1", "--free-start"], 2, "semi-global"),
         (["--max-gaps", "1", "--id", "0.9"], 2, "--id cannot be used with --max-gaps"),

@@ -165,8 +165,8 @@ def test_a_saved_file_that_the_client_alone_has(
 def test_clusters_by_parts_of_the_centroids(
     cluster: Cluster, inputs: dict[str, Path], cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Workers get the sequences once, and look in parts of the centroids. No part knows how near the likely centroid
-    is, so that more pairs are left to be aligned."""
+    """Workers get the sequences once, and look in parts of the centroids; the clusters are the same. The pairs that are
+    left to be aligned are not: one machine aligns the likely centroid of each sequence first."""
     monkeypatch.setattr(cluster_tuning, "PART_SYMBOLS", 5000)
     monkeypatch.setattr(cluster_tuning, "QUERIES_SENT", 50)
     made: list[object] = []
@@ -183,7 +183,7 @@ def test_clusters_by_parts_of_the_centroids(
     assert alone[0] == spread[0] == 0, spread[2]
     assert alone[1] == spread[1]
     facts = [json.loads((tmp_path / name).read_text()) for name in ("alone.json", "spread.json")]
-    assert 0 < facts[0]["pairs_after_words"] <= facts[1]["pairs_after_words"]
+    assert min(fact["pairs_after_words"] for fact in facts) > 0
     assert len(made) == 1
     assert sum(facts[1]["workers"].values()) > 200  # 40 pieces of queries, and several parts for most
 

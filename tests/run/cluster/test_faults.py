@@ -178,8 +178,8 @@ def test_no_scheduler_answers(cli: Cli, inputs: dict[str, Path], monkeypatch: py
 @pytest.mark.parametrize(
     ("address", "why"),
     [
-        ("tcp://127.0.0.1", "missing port number"),
-        ("pigeon://coop:1", "unknown address scheme"),
+        ("tcp://127.0.0.1", "is not the address of a Dask scheduler"),
+        ("pigeon://coop:1", "is not the address of a Dask scheduler"),
         ("tls://127.0.0.1:1", "needs a certificate"),
     ],
 )
