@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from gpualign.align.edit.cpu import VerifyResult
-from gpualign.align.edit.stage import STAGE
+from gpualign.align.edit.device.kernel import STAGE
 from gpualign.align.edit.tuning import KERNELS
 from gpualign.checks import takes_keywords
 from gpualign.errors import UsageError, counted

@@ -15,7 +15,7 @@ import numpy as np
 
 from gpualign import _native
 from gpualign.align.edit.cpu import verify_on_cpu
-from gpualign.align.edit.stage import STAGE, planned, staged
+from gpualign.align.edit.device.kernel import STAGE, planned, staged
 from gpualign.align.edit.tuning import KERNELS
 from gpualign.errors import InputError, UsageError, counted, shown_input, shown_inputs
 from gpualign.params import RunOptions

@@ -14,11 +14,9 @@ from gpualign.align.lcs.device.lengths import (
     much_longer,
     profile_image,
     query_masks,
-    self_test,
     sort_into_classes,
 )
 from gpualign.align.lcs.device.trace import LcsTraceKernel
-from gpualign.align.lcs.device.trace import self_test as trace_self_test
 from gpualign.align.lcs.query import common_subsequences, encode_query
 from gpualign.align.lcs.tuning import LCS_TRACE_CELLS, VARIANTS, LcsShape, choose_lcs_shape
 from gpualign.run.gpu.buffers import slots_of
@@ -226,12 +224,6 @@ def test_subsequences_of_a_wrong_length_are_refused(gpu: object) -> None:
     with pytest.raises(AssertionError, match=r"lengths \[8\] instead of \[9\]"):
         gpu_traces(gpu, Winners(query, [b"ACGTACGT"], [9]))
     assert gpu_traces(gpu, Winners(query, [], [])) == []
-
-
-@pytest.mark.gpu
-def test_self_test(gpu: object) -> None:
-    self_test(gpu)  # type: ignore[arg-type]
-    trace_self_test(gpu)  # type: ignore[arg-type]
 
 
 @pytest.mark.gpu

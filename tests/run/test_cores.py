@@ -14,6 +14,7 @@ from gpualign.map.alignments import Alignments
 from gpualign.run.cuda import CudaBackend
 from gpualign.run.gpu import device as device_module
 from gpualign.run.gpu.device import list_devices
+from gpualign.run.gpu.kernel import DeviceKernel
 from gpualign.run.stage import Stage
 from gpualign.sequences.batch import SequenceBatch
 from tests.helpers.fake_cuda import FakeDriver
@@ -37,16 +38,17 @@ def quick_cores(monkeypatch):
     monkeypatch.setattr("gpualign.run.tuning.CORE_S", DEVICE_S)
 
 
-class SlowingDoubler:
+class SlowingDoubler(DeviceKernel):
     """Doubles an array, in a time that goes with its size."""
 
     def __init__(self, device):
+        super().__init__(device)
         self.slow = 3 if device.info.index == 1 else 1
 
-    def submit(self, slot, item):
+    def launch(self, slot, item):
         pass
 
-    def collect(self, slot, item):
+    def result(self, slot, item, launched):
         time.sleep(self.slow * DEVICE_S * len(item) / SIZE)
         return item * 2
 

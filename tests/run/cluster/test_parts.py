@@ -25,6 +25,7 @@ from gpualign.lcs.select import select
 from gpualign.params import RunOptions
 from gpualign.reads.reads import read_file
 from gpualign.run.gpu import device as device_module
+from gpualign.run.gpu.kernel import DeviceKernel
 from gpualign.run.stage import Stage
 from gpualign.seeds.index.file import load_index, save_index
 from gpualign.seeds.index.minimizers import IndexParams, build_index
@@ -178,16 +179,13 @@ def test_errors_of_the_input_are_not_tried_again() -> None:
     assert str(answer.error) == "reads.fq:7: no good"
 
 
-class _Doubler:
+class _Doubler(DeviceKernel[int, int]):
     """A kernel without a device."""
 
-    def __init__(self, device: Any) -> None:
+    def launch(self, slot: Any, item: int) -> None:
         pass
 
-    def submit(self, slot: Any, item: int) -> None:
-        pass
-
-    def collect(self, slot: Any, item: int) -> int:
+    def result(self, slot: Any, item: int, launched: None) -> int:
         return 2 * item
 
 

@@ -16,6 +16,7 @@ from gpualign.run.abi import filled
 from gpualign.run.gpu.buffers import Slot
 from gpualign.run.gpu.device import Device
 from gpualign.run.gpu.device_arrays import DeviceArrays
+from gpualign.run.gpu.kernel import FoundList
 from gpualign.sequences.encoded import EncodedSequences
 from gpualign.sequences.offsets import offsets_of
 from gpualign.sequences.pairs import PairBlock
@@ -35,6 +36,8 @@ _FEW_SYMBOLS, _FEW_COLUMNS = 8, 32
 #: symbols that kernels may look beyond the last one
 _LOOKED_AHEAD = 64
 
+#: of each strand what a filter left: number and score, or edit distance, of each pair
+KEPT = tuple(FoundList(f"found {strand}", (np.int32, 2)) for strand in range(2))
 #: (TRACE_RESULT of each pair, paths joined from start to end as BAM words)
 Traced = tuple[NDArray[np.void], NDArray[np.uint32]]
 
@@ -48,8 +51,7 @@ class PairwiseLauncher:
         self.targets = self._sequences(problem.targets)
         self._scores = self._table_of_scores()
         self.matching = filled("Matching", identical=problem.scoring.identical, bases=problem.scoring.bases)
-        attributes = device.driver.device_attribute
-        self.processors = device.driver.Device(device.info.index).get_attribute(attributes.MULTIPROCESSOR_COUNT)
+        self.processors = device.attribute("MULTIPROCESSOR_COUNT")
         if problem.traced:
             self._load_for_traceback()
 
@@ -155,7 +157,7 @@ class PairwiseLauncher:
 
         Args:
             maximum: symbols of the block's longest query and target.
-            lines: ``IdentityBound.score_lines``; only scores that reach it leave the device: see :meth:`kept_pairs`.
+            lines: ``IdentityBound.score_lines``; only pairs that reach it leave the device, in :data:`KEPT`.
         """
         longest, columns = maximum
         words = self.arithmetic(longest, columns)
@@ -197,22 +199,10 @@ class PairwiseLauncher:
             slot.device_array("targets" + suffix, 0),
             slot.device_array("scores" + suffix, 0),
             filled("ScoreLines", **dict(zip("pqrs", lines, strict=True))),
-            slot.device_array("found" + suffix, 8 * len(block)),
-            slot.clear("found count" + suffix, 4),
+            *KEPT[strand].space(slot, len(block)),
             np.int32(len(work)),
         )
-        slot.download("found count" + suffix, 1, np.uint32)
-
-    # -- what filters left
-
-    def kept_pairs(self, slot: Slot, strand: int) -> NDArray[np.int32]:
-        """int32 (kept, 2): number and score, or edit distance, of the pairs that a filter left, in no order. Waits for
-        the device.
-        """
-        count = int(slot.pinned(f"found count {strand}", 1, np.uint32)[0])
-        found = slot.download(f"found {strand}", (count, 2), np.int32)
-        slot.wait()
-        return found
+        KEPT[strand].download(slot)
 
     def lazy_kernel(self, words: tasks.Arithmetic) -> tuple[str, int, np.void]:
         """Kernel name, its shared bytes a block and its scheme."""
