@@ -8,7 +8,7 @@
 #include "cluster/common_symbols.hpp"
 #include "cluster/greedy.hpp"
 #include "cluster/word_index.hpp"
-#include "seeds/index/builder.hpp"
+#include "common/parallel_for.hpp"
 
 namespace gpualign {
 namespace cluster {
