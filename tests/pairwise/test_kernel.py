@@ -76,6 +76,15 @@ class Launcher:
             near = np.flatnonzero(scores >= minimum)[::-1]
             slot.arrays[f"found {strand}"] = np.stack([near, scores[near]], axis=1)
 
+    @property
+    def lanes_suit(self) -> bool:
+        return self.problem.kernel == "lanes" and not self.problem.traced
+
+    def submit_lanes(self, slot: Slot, block: PairBlock, strand: int, order: np.ndarray) -> None:
+        self.used.append("lanes")
+        scores = self.scores(block, strand)[order]
+        slot.arrays[f"scores {strand}"] = np.where(scores > 500, -1, scores) if self.problem.mode == "local" else scores
+
     def scores_of_strips(self, slot: Slot, pairs: int, strand: int) -> np.ndarray:
         return slot.arrays[f"scores {strand}"]
 
@@ -123,24 +132,6 @@ class Kept:
         return [slot.arrays[f"found {self._strand}"]]
 
 
-class Lanes:
-    """The same for kernels with queries over lanes."""
-
-    def __init__(self, launcher: Launcher) -> None:
-        self._launcher = launcher
-
-    @property
-    def suits(self) -> bool:
-        problem = self._launcher.problem
-        return problem.kernel == "lanes" and not problem.traced
-
-    def submit_block(self, slot: Slot, block: PairBlock, strand: int, order: np.ndarray) -> None:
-        self._launcher.used.append("lanes")
-        scores = self._launcher.scores(block, strand)[order]
-        local = self._launcher.problem.mode == "local"
-        slot.arrays[f"scores {strand}"] = np.where(scores > 500, -1, scores) if local else scores
-
-
 class LongAlignment:
     def __init__(self, launcher: Launcher, slot: Slot, query: int, target: int, strand: int, symbols: int) -> None:
         self.run = lambda: launcher.trace_long(query, target, strand)
@@ -148,7 +139,6 @@ class LongAlignment:
 
 def make_kernel(monkeypatch: pytest.MonkeyPatch, problem: PairProblem, budget: int = 1 << 30) -> kernels.PairwiseKernel:
     monkeypatch.setattr(kernels, "PairwiseLauncher", Launcher)
-    monkeypatch.setattr(kernels, "LaneLauncher", Lanes)
     monkeypatch.setattr(kernels, "KEPT", (Kept(0), Kept(1)))
     monkeypatch.setattr(kernels, "LongAlignment", LongAlignment)
     device = SimpleNamespace(budget=budget, slots=[Slot() for _ in range(8)])

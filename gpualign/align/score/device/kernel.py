@@ -23,7 +23,6 @@ from gpualign.align.score.cpu import (
     widest_limit,
 )
 from gpualign.align.score.device import plan, query_lanes, tasks
-from gpualign.align.score.device.lane_launcher import LaneLauncher
 from gpualign.align.score.device.launch import KEPT, THREADS, PairwiseLauncher, Traced
 from gpualign.align.score.device.long import LongAlignment
 from gpualign.align.score.problem import PairProblem
@@ -80,7 +79,6 @@ class PairwiseKernel(HalvingKernel[PairBlock, Alignments]):
         super().__init__(device)
         self.problem, self._part_symbols = problem, part_symbols
         self.launcher = PairwiseLauncher(device, problem)
-        self._lanes = LaneLauncher(self.launcher)
         # tracebacks run one at a time and keep much: a slot of their own, so that the others do not hold it twice
         self._trace_slot = slots_of(device, SLOTS + 1)[SLOTS]
 
@@ -134,7 +132,7 @@ class PairwiseKernel(HalvingKernel[PairBlock, Alignments]):
         longest = int(n.max()), int(m.max())
         words = self.launcher.arithmetic(*longest)
         work = plan.Workload.of_scores(n, m, words.lanes, bool(words.opening))
-        lanes = self._lanes.suits
+        lanes = self.launcher.lanes_suit
         by_strips = plan.scores_by_strips(work, problem.kernel, lanes)
         if by_strips:
             for strand in strands:
@@ -143,7 +141,7 @@ class PairwiseKernel(HalvingKernel[PairBlock, Alignments]):
         if lanes:
             by_length = query_lanes.by_query_and_length(block.queries, m)
             for strand in strands:
-                self._lanes.submit_block(slot, block, strand, by_length)
+                self.launcher.submit_lanes(slot, block, strand, by_length)
             return _Step(kind, by_length, in_halves=True)
         order = tasks.score_order(block.queries, m)
         for strand in strands:

@@ -12,7 +12,6 @@ import numpy as np
 
 from gpualign.align.score.cpu import Candidates
 from gpualign.align.score.device.kernel import PairwiseKernel, strand_on_cores
-from gpualign.align.score.device.lane_launcher import LaneLauncher
 from gpualign.align.score.device.launch import PairwiseLauncher
 from gpualign.align.score.problem import PairProblem
 from gpualign.align.score.score_tile import ScoreTile, TileScores
@@ -40,7 +39,7 @@ class SearchKernel(DeviceKernel[ScoreTile, TileScores]):
         lengths = item.targets.lengths[item.first_target : item.last_target]
         order = np.argsort(lengths.astype(np.uint16 if lengths.max() < 1 << 16 else np.int64), kind="stable")
         order += item.first_target
-        self._lanes.submit_tile(slot, item, order[np.count_nonzero(lengths == 0) :])
+        self._launcher.submit_tile(slot, item, order[np.count_nonzero(lengths == 0) :])
         return order
 
     def result(self, slot: Slot, item: ScoreTile, launched: Any) -> TileScores:
@@ -81,11 +80,11 @@ class SearchKernel(DeviceKernel[ScoreTile, TileScores]):
         return TileScores(np.concatenate(scores, axis=1), np.concatenate(targets))
 
     @cached_property
-    def _lanes(self) -> LaneLauncher:
-        return LaneLauncher(PairwiseLauncher(self.device, self.problem))
+    def _launcher(self) -> PairwiseLauncher:
+        return PairwiseLauncher(self.device, self.problem)
 
     def _suits(self, item: ScoreTile) -> bool:
-        if not self._lanes.suits:
+        if not self._launcher.lanes_suit:
             return False
         rows = self.problem.query_lengths[item.first : item.last]
         offsets = item.targets.offsets[item.first_target : item.last_target + 1]
