@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 import struct
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
@@ -161,6 +162,11 @@ class RecordInput:
             count = self._stream.readinto(memory[HEADROOM:].data)
             yield Inflated(memory[HEADROOM : HEADROOM + count], 0, memory)
 
+    @property
+    def stored_bam(self) -> bool:
+        """Whether it is a BAM file on disk, which can be read again without much work."""
+        return not self._sam and self._stream is self._file and self._file.regular
+
     def inflate_by(self, codec: BgzfCodec) -> None:
         """Let ``codec`` inflate the rest of the file, if it is BGZF."""
         self._file.inflate_by(codec)
@@ -180,7 +186,7 @@ class RecordInput:
         else:
             chunks = self._bam_chunks(chunk_bytes, templates, gathered)
         # in a thread of its own, as it looks at each record; the thread ends before what decodes CRAM
-        return self._stack.enter_context(Prefetch(chunks, tuning.CHUNKS_AHEAD))
+        return self._stack.enter_context(Prefetch(chunks, tuning.RECORDS_AHEAD))
 
     def _bam_chunks(self, chunk_bytes: int, templates: bool, gathered: bool) -> Iterator[RecordChunk]:
         """Not by :func:`cuts`: the borders of BAM records are found from the first one on alone.
@@ -322,18 +328,15 @@ class RecordInput:
         return lines, self._header_contigs([(contig["SN"], int(contig["LN"])) for contig in contigs])
 
     def _header_contigs(self, contigs: list[tuple[str, int]]) -> HeaderContigs:
-        shown, lengths = [name for name, _ in contigs], [length for _, length in contigs]
-        if len(set(shown)) == len(shown) and 0 <= min(lengths, default=0) <= max(lengths, default=0) <= _LONGEST_CONTIG:
-            return HeaderContigs(shown, np.array(lengths, np.int64))
-        names = set[str]()
+        lengths = dict(contigs)
+        if len(lengths) < len(contigs):
+            twice = next(name for name, count in Counter(name for name, _ in contigs).items() if count > 1)
+            raise InputError(f"the header has the contig {in_utf8(twice)!r} twice", self.path)
         for name, length in contigs:
-            if name in names:
-                raise InputError(f"the header has the contig {in_utf8(name)!r} twice", self.path)
             if not 0 <= length <= _LONGEST_CONTIG:
                 what = f"the header says that the contig {in_utf8(name)!r} has {length:,} bases; SAM allows up to "
                 raise InputError(f"{what}{_LONGEST_CONTIG:,}", self.path)
-            names.add(name)
-        raise AssertionError("a contig is not valid")
+        return HeaderContigs(list(lengths), np.fromiter(lengths.values(), np.int64, len(lengths)))
 
     def close(self) -> None:
         self._stack.close()
