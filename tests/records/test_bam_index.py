@@ -24,7 +24,7 @@ from tests.helpers.bam import bam_records, coordinate_of, parsed_index, random_t
 
 def reference_of(lengths: Sequence[int]) -> HeaderContigs:
     """Contigs without bases."""
-    return HeaderContigs([f"c{i}" for i in range(len(lengths))], np.array(lengths, np.int64))
+    return HeaderContigs.of([f"c{i}" for i in range(len(lengths))], lengths)
 
 
 def write(path: Path, lines: list[str], lengths: Sequence[int], pieces: int = 3) -> None:
