@@ -232,7 +232,9 @@ def open_alignments(
             memory = layout.sort_memory or usual_memory(threads)
             folder = temporary_folder(path, layout.tmp_dir)
             with RecordSorter(folder, memory, threads, layout.order, codec) as sorter:
-                held = HeldRecords(sorter if again is None else SecondReading(*again, sorter, layout.order, threads), observer)
+                held = HeldRecords(
+                    sorter if again is None else SecondReading(*again, sorter, layout.order, threads), observer
+                )
                 yield held
                 thin = layout.sort and held.content < _BYTES_PER_BASE * int(contigs.lengths.sum())
                 with _writer(write, path, layout, contigs, threads, crai, thin) as sink:

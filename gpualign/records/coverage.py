@@ -129,7 +129,10 @@ class Coverage:
         depths = np.zeros(max((len(contig.depths) for contig in self.contigs), default=0), np.int64)
         for contig in self.contigs:
             depths[: len(contig.depths)] += contig.depths
-        bases, maximum = sum(each.bases for each in self.contigs), max((each.maximum for each in self.contigs), default=0)
+        bases, maximum = (
+            sum(each.bases for each in self.contigs),
+            max((each.maximum for each in self.contigs), default=0),
+        )
         return ContigDepths("total", bases, maximum, depths)
 
     def report(self) -> dict[str, float]:

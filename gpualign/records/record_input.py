@@ -324,7 +324,9 @@ class RecordInput:
                 what = f"LN of the contig '{contig['SN']}' is {contig['LN'][:_LENGTH_SHOWN]!r}, which is not a length"
                 raise InputError(in_utf8(what), self.path)
         names, lengths = [contig["SN"] for contig in contigs], [int(contig["LN"]) for contig in contigs]
-        if (bad := next((i for i, length in enumerate(lengths) if not 0 <= length <= _LONGEST_CONTIG), None)) is not None:
+        if (
+            bad := next((i for i, length in enumerate(lengths) if not 0 <= length <= _LONGEST_CONTIG), None)
+        ) is not None:
             raise self._length_error(names[bad], lengths[bad])
         return lines, self._checked_contigs(HeaderContigs.of(names, lengths))
 

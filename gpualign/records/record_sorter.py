@@ -251,9 +251,7 @@ class RecordSorter:
         self, batches: _native.SortedBatches, marks: Marks | None, numbers: bool, bounds: tuple[Key, Key]
     ) -> Records:
         stored = self._stored(self._runs, bounds)
-        return batches.merge(
-            self._buffers.range, *bounds, *stored, None if marks is None else marks.native, numbers
-        )
+        return batches.merge(self._buffers.range, *bounds, *stored, None if marks is None else marks.native, numbers)
 
     def _stored(self, runs: list[Run], bounds: tuple[Key, Key]) -> tuple[NDArray[np.uint8], NDArray[np.uint64]]:
         """The blocks of runs with records of a range, and the bytes of keys, and of all, of each."""

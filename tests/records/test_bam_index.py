@@ -10,7 +10,6 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, cast
 
-import numpy as np
 import pysam
 import pytest
 

@@ -284,7 +284,8 @@ void bind_bam_sort(nb::module_& m) {
             "records. All is in the buffer's memory, until it is used again.")
         .def("blocks", &KeptBatches::blocks, nb::arg("buffer"), nb::arg("low"), nb::arg("high"), nb::arg("blocks"),
             nb::arg("sizes"), nb::arg("block_bytes"), nb::arg("samples"),
-            "Records from low to before high, as for merge, in blocks of a run, of about so many bytes: (their content in the "
+            "Records from low to before high, as for merge, in blocks of a run, of about so many bytes: (their content "
+            "in the "
             "buffer's memory, uint64 (6 n,): keys of the first and of the last record, bytes of keys and of all of "
             "each). samples: gets their first keys.");
 }
