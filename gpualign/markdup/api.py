@@ -43,7 +43,7 @@ def sort(
         order: "coordinate", "template", or by name: "natural", "lexicographic" or "picard".
         reference: FASTA of CRAM files.
         layout: of :class:`gpualign.records.alignment_output.AlignmentLayout`: ``format``, ``write_index``,
-            ``compression_level``, ``sort_memory``.
+            ``compression_level``, ``sort_memory``, ``tmp_dir``.
 
     Returns:
         The fields of the command's JSON report.
@@ -72,6 +72,7 @@ def mark_duplicates(
     write_index: bool = False,
     compression_level: int | None = None,
     sort_memory: int | None = None,
+    tmp_dir: Path | None = None,
     device: str = "auto",
     threads: int = 0,
     **marking: Any,
@@ -83,6 +84,7 @@ def mark_duplicates(
         mate_tags: add MC, MQ and ms to mates that lack them; None: unless the input is sorted by coordinate.
         read_group: an @RG line, such as ``"@RG\\tID:x\\tSM:y"``, in place of the records' own.
         metrics, coverage: files, as for the command.
+        tmp_dir: folder for temporary files; None: as the command chooses it.
         marking: of :class:`gpualign.records.duplicates.DuplicateMarking`: ``remove``, ``optical_distance``,
             ``barcode_tags``, ``barcode_in_name``, ``umi_distance``, ``duplex``, ``group``, ``count``, ``tag_kind``,
             ``by_read_group``, ``keep_first``.
@@ -99,7 +101,9 @@ def mark_duplicates(
     wanted = Marking(DuplicateMarking(**{"tag_kind": False, **marking}), mate_tags, read_group)
 
     def layout(order: RecordOrder) -> AlignmentLayout:
-        return AlignmentLayout(format, order, sort_memory, write_index, compression_level, hold=True)
+        return AlignmentLayout(
+            format, order, sort_memory, write_index, compression_level, hold=True, tmp_dir=_path(tmp_dir)
+        )
 
     return run_markdup(files, wanted, _options(output, device, threads), order, layout)
 

@@ -205,6 +205,13 @@ def test_names_of_pairs(names: tuple[str, str], plain: bool, checked: bool) -> N
             reads.columns()
 
 
+def test_names_that_are_not_utf_8() -> None:
+    """In a message they are not text that Python fails to decode."""
+    texts = tuple(FastqText.of(chunk_of(b"@r%s\nACGT\n+\nIIII\n" % name)) for name in (b"\xe9", b"a"))
+    with pytest.raises(InputError, match=r"the mates of a pair are named 'r\?' and 'ra'"):
+        Reads(texts, ("1.fq", "2.fq"), True).columns()  # type: ignore[arg-type]
+
+
 GOOD = b"@good one\nACGTN\n+\nIIIII\n"
 
 
