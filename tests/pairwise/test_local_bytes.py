@@ -1,5 +1,5 @@
-"""Local scores in bytes and words of 16 bits that saturate, and what does not fit them, against parasail's scan functions: its striped ones are
-wrong where opening a gap costs no more than extending it.
+"""Local scores in bytes and words of 16 bits that saturate, and what does not fit them, against parasail's scan
+functions: its striped ones are wrong where opening a gap costs no more than extending it.
 """
 
 from __future__ import annotations
