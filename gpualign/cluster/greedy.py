@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.cluster.cpu import Hits, Wanted
-from gpualign.cluster.near import Neighbors
+from gpualign.cluster.near import Neighbors, Queries
 from gpualign.cluster.sequences import ClusterInput
 from gpualign.sequences.columns import Columns
 
@@ -84,9 +84,11 @@ class Greedy:
         targets = len(self._targets)
         queries = rows[compared]
         hits = self._neighbors.of(
-            self._targets, queries, self._seen[queries], np.full(len(compared), targets), self._wanted,
+            self._targets,
+            Queries(queries, self._seen[queries], np.full(len(compared), targets, np.int32)),
+            self._wanted,
             self._clusters.identities(queries),
-        )  # fmt: skip
+        )
         self._clusters.compare(*hits.native)
         self._seen[rows] = targets
         # those that may become centroids, and hits with them of sequences that come later in the batch
@@ -100,9 +102,8 @@ class Greedy:
             before = np.searchsorted(first_at[may_found], last_at[compared]).astype(np.int32)
             if self._wanted == "first":  # a centroid that is known is before all of these
                 before[known[compared] >= 0] = 0
-            within = self._neighbors.of(
-                new, queries, np.zeros(len(compared), np.int32), before, "all", known[compared]
-            )  # fmt: skip
+            queries_within = Queries(queries, np.zeros(len(compared), np.int32), before)
+            within = self._neighbors.of(new, queries_within, "all", known[compared])
         joined = Joined(np.arange(first, last), *self._clusters.join(distinct, first, *within.native))
         self._add_targets(joined)
         return joined
