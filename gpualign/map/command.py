@@ -10,7 +10,7 @@ import click
 
 from gpualign.map.inputs import ENDINGS, MapFiles, RecordOptions, Sample
 from gpualign.map.output_options import output_options, record_options, take_layout, take_tags
-from gpualign.map.params import ALL_LOCI, PRESET_ALIASES, PRESETS, MapParams, Reporting, Scoring, Seeding
+from gpualign.map.params import ALL_LOCI, PRESET_ALIASES, PRESETS, MapParams, Reporting, Scoring, Seeding, values_of
 from gpualign.options import option_of, run_options, seed_options, take_run_options
 from gpualign.records.methylation import MethylationRules
 from gpualign.records.options import mark_option, marking_options, take_marking, take_read_group
@@ -111,7 +111,7 @@ class _MapCommand(click.Command):
     "-e",
     "--error-rate",
     metavar="RATE",
-    help="Edits allowed in an end-to-end alignment, as a fraction of the read's length, rounded down.",
+    help="Edits allowed in an end-to-end alignment, as a fraction of the read's length, rounded down (--meth: 0.14).",
 )
 @seed_options
 @click.option("-d", "--save-index", metavar="FILE.gpi", help="Save the index, to be used as REF next time.")
@@ -247,7 +247,8 @@ def command(
     values |= {"command_line": options.command_line, "check_names": not no_check_names}
     sheet, resume = values.pop("sheet"), values.pop("resume")
     files, records = _taken(MapFiles, values), _taken(RecordOptions, values)
-    by_default = {name for name in PRESETS[preset] if context.get_parameter_source(name) == _DEFAULT}
+    of_reads = values_of(preset, values["meth"], values["full"])
+    by_default = {name for name in of_reads if context.get_parameter_source(name) == _DEFAULT}
     given = {name: value for name, value in values.items() if name not in by_default}
     params = MapParams.of_preset(preset, **given)
     if sheet is None:

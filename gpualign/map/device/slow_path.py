@@ -113,7 +113,7 @@ class SlowPath:
     def _sizes_of(self, mates: int, longest: int, hits: int, loci: int, band: int) -> SlowPathSizes:
         limit = int(self._params.limits(np.array([longest]))[0])
         index = self._index.params
-        seeds = _native.max_variant_seeds(longest, index.k, index.w)
+        seeds = _native.max_variant_seeds(longest, index.k, index.w, index.meth)
         sizes = _native.slow_path_bytes(mates, longest, seeds, limit, hits, loci, self._lanes, band)
         return SlowPathSizes(longest, seeds, *map(int, sizes))
 
