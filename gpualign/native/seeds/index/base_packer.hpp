@@ -69,7 +69,7 @@ private:
 };
 
 // Packed bases, with zeros after the last.
-class PackedBases {
+class BaseWriter {
 public:
     // Memory for so many more bases, and a word after them.
     void reserve(uint64_t bases) {

@@ -11,7 +11,7 @@
 namespace gpualign {
 
 // Packs contigs as they are read, so that the text is never in memory as a whole.
-class ReferencePacker : public PackedBases {
+class ReferencePacker : public BaseWriter {
 public:
     void append(const uint8_t* p, size_t n) {
         if (size_ + n > kMaxBases) throw std::invalid_argument("the reference has more than 4,294,967,294 bases");

@@ -10,13 +10,13 @@
 
 namespace gpualign {
 
-class TextPacker : PackedBases {
+class TextPacker : BaseWriter {
 public:
     TextPacker() { append_break(); }
 
     // Memory for so many more positions.
     void reserve(uint64_t positions) {
-        PackedBases::reserve(positions);
+        BaseWriter::reserve(positions);
         if (breaks_.size() < (size_ + positions) / 64 + 2) breaks_.resize((size_ + positions) / 64 + 2);
     }
 
@@ -70,7 +70,7 @@ private:
         uint64_t* bits = &breaks_[size_ / 64];
         *bits |= breaks << break_shift;
         if (break_shift) bits[1] |= breaks >> (64 - break_shift);
-        PackedBases::put(codes, n);
+        BaseWriter::put(codes, n);
     }
 
     uint64_t non_acgt_ = 0;
