@@ -51,7 +51,7 @@ class Backend(ABC):
     """Runs a stage over items, results in order. Close it (or leave its ``with`` block) to free devices.
 
     Attributes:
-        name: in the summary and the report: "cpu", "cuda:0", "cuda:0,1", "cuda:0+cpu".
+        name: in the summary and the report: "cpu", "cuda:0" or "cuda:0,1".
         on_gpu: a GPU takes items.
         devices: GPUs of this machine that take items.
     """

@@ -191,7 +191,7 @@ class _Doubler:
         return 2 * item
 
 
-@pytest.mark.parametrize("device", ["cuda", "cuda,cpu", "cpu"])
+@pytest.mark.parametrize("device", ["cuda", "cpu"])
 def test_workers_drive_their_devices(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
     driver = FakeDriver()
