@@ -52,10 +52,12 @@ class Backend(ABC):
 
     Attributes:
         name: in the summary and the report: "cpu", "cuda:0" or "cuda:0,1".
-        on_gpu: a GPU takes items.
+        local: stages run in this process.
+        on_gpu: a GPU of this machine takes items.
         devices: GPUs of this machine that take items.
     """
 
+    local = True
     on_gpu = False
     devices: Sequence[Device] = ()
 

@@ -67,7 +67,7 @@ def run_search(params: SearchParams, files: SearchFiles, options: RunOptions) ->
         out = stack.enter_context(output)
         splitter = None
         bases = options.batch_size * (_GPU_FACTOR if backend.on_gpu else 1)
-        items = read_items(params, files, bases, patterns.context, options.threads, opening.remote)
+        items = read_items(params, files, bases, patterns.context, options.threads)
         with run.progress("bases") as progress:
             for found in whole_or_part(
                 params,

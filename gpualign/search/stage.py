@@ -27,11 +27,6 @@ class Share:
     patterns: Patterns
     item: Item | Targets
 
-    @property
-    def text_bytes(self) -> int:
-        """Bytes of the targets' text."""
-        return getattr(self.item, "text_bytes", 0)
-
 
 def search_stage(
     read: Callable[[Item | Targets], Targets], finish: Callable[[Patterns, Targets, SearchHits], Any]

@@ -19,7 +19,6 @@ from gpualign.map.device.fastq import StagedText
 from gpualign.reads.fastq_text import FastqText
 from gpualign.reads.lanes import Lanes
 from gpualign.reads.reads import Reads
-from gpualign.run.run_context import Opening
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.text.bgzf import bgzf_writer
 from tests.helpers.fake_cuda import FakeDriver
@@ -282,21 +281,11 @@ def test_chunks_that_come_to_a_worker(
     travelled: list[int] = []
 
     def sent(self: Lanes, bases: int, *_: object) -> Iterator[Reads]:
-        if not self.remote:  # the client looks at the first reads
-            yield from items(self, bases)
-            return
-        for item in items(self, bases):
+        for item in items(self, bases, True):
             travelled.append(len(pickle.dumps(item, protocol=5)))
             yield pickle.loads(pickle.dumps(item, protocol=5))
 
     monkeypatch.setattr(Lanes, "reads", sent)
-    init = Opening.__init__
-
-    def far(self: Opening, *arguments: object) -> None:
-        init(self, *arguments)  # type: ignore[arg-type]
-        self.remote = True
-
-    monkeypatch.setattr(Opening, "__init__", far)
     use(FakeDriver())
     assert sam_of(cli, *words, "--device", "cuda", *SIZE) == expected
     assert sum(found_in_text) == 400 * files
