@@ -160,7 +160,8 @@ class ClusterBackend(Backend):
         self._gpu_batches += len(results) * answer.on_gpu
         seconds = min(max(_TASK_SHARE * (time.monotonic() - self._start), _SHORTEST_S), _LONGEST_S)
         share = max(answer.seconds / seconds, max(task.nbytes, answer.results.nbytes) / _TASK_BYTES)
-        self._task_items = max(1, min(int(len(results) / (share + 1e-6)), 2 * self._task_items, _TASK_ITEMS))
+        most = min(max(self._task_items, 2 * len(results)), _TASK_ITEMS)
+        self._task_items = max(1, min(int(len(results) / (share + 1e-6)), most))
         yield from results
 
     def _answer(self, task: _Task) -> Answer:
