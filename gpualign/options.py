@@ -118,7 +118,7 @@ local_run_options = together(
         RunOptions,
         "--device",
         metavar="DEV",
-        help="auto, cpu, cuda, cuda:0,1 or cuda,cpu. auto: a GPU if there is one and enough work for it.",
+        help="auto, cpu, cuda or cuda:0,1. auto: a GPU if there is one and enough work for it.",
     ),
     click.option(
         "--max-gpu-mem",

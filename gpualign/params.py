@@ -50,7 +50,7 @@ class RunOptions:
     Attributes:
         output: path, None or "-" for standard output.
         threads: host threads.
-        device: "auto", "cpu", "cuda", "cuda:0,1" or "cuda,cpu".
+        device: "auto", "cpu", "cuda" or "cuda:0,1".
         max_gpu_mem: bytes of device memory to use at most per GPU; None: what is free, less headroom.
         batch_size: bases per batch.
         progress: show a progress bar where standard error is a terminal.

@@ -56,7 +56,7 @@ class Greedy:
     def __init__(self, data: ClusterInput, neighbors: Neighbors, first: bool) -> None:
         self._data, self._neighbors = data, neighbors
         self._wanted: Wanted = "first" if first else "best"
-        self._targets = neighbors.targets(kept=True)
+        self._targets = neighbors.targets()
         self._distinct = int(data.distinct.max(initial=-1)) + 1
         self._seen = np.zeros(self._distinct, np.int32)  # targets that a distinct sequence was compared with
         self._is_target = np.zeros(self._distinct, bool)
@@ -97,7 +97,7 @@ class Greedy:
         may_found = may_found[np.argsort(first_at[may_found])]
         within = Hits.none()
         if len(may_found):
-            new = self._neighbors.targets(kept=False)
+            new = self._neighbors.targets()
             new.add(rows[may_found])
             before = np.searchsorted(first_at[may_found], last_at[compared]).astype(np.int32)
             if self._wanted == "first":  # a centroid that is known is before all of these

@@ -41,11 +41,10 @@ class Targets:
 
     Args:
         lengths: int64, of all sequences.
-        kept: they are looked for again and again, so that workers keep what they have of them.
     """
 
-    def __init__(self, index: _native.ClusterIndex, lengths: NDArray[np.int64], kept: bool) -> None:
-        self._index, self._lengths, self._kept = index, lengths, kept
+    def __init__(self, index: _native.ClusterIndex, lengths: NDArray[np.int64]) -> None:
+        self._index, self._lengths = index, lengths
         self._added: list[NDArray[np.int32]] = []
         self._parts: list[TargetPart] = []
         self._count = 0
@@ -78,12 +77,11 @@ class Targets:
             symbols = int(self._lengths[self.distinct[last.first :]].sum())
             if len(last) > 3 * (self._count - first) or symbols > tuning.PART_SYMBOLS:
                 break
-            self._parts.pop().kept = False
-            first = last.first
+            first = self._parts.pop().first
         if first < self._count:
             new = self.distinct[first:]
             for start, stop in cut_by_size(self._lengths[new], tuning.PART_SYMBOLS):
-                self._parts.append(TargetPart(first + start, new[start:stop], self._kept))
+                self._parts.append(TargetPart(first + start, new[start:stop]))
         return self._parts
 
     @property
@@ -96,18 +94,15 @@ class Neighbors:
 
     Args:
         distinct: how many there are; with both strands their reverse complements follow.
-        remote: other machines look in parts of the targets.
 
     Attributes:
         equals_itself: bool (distinct,), the identity with itself is 1, and no other alignment scores as much.
         candidates: pairs that the words left so far.
     """
 
-    def __init__(
-        self, problem: ClusterProblem, backend: Backend, distinct: int, both: bool, threads: int, remote: bool
-    ) -> None:
+    def __init__(self, problem: ClusterProblem, backend: Backend, distinct: int, both: bool, threads: int) -> None:
         self._problem, self._backend, self._distinct = problem, backend, distinct
-        self._both, self._threads, self._remote = both, threads, remote
+        self._both, self._threads = both, threads
         self._word = word_length(problem)
         self._twins = _twins(problem, distinct, both) if _only_equal(problem) else None
         if self._twins is not None:
@@ -116,9 +111,9 @@ class Neighbors:
         self.equals_itself = _equal_to_themselves(problem, distinct)
         self.candidates = 0
 
-    def targets(self, kept: bool) -> Targets:
-        """An empty set; ``kept`` as of :class:`Targets`."""
-        return Targets(new_index(self._problem, self._word), self._problem.pairs.targets.lengths, kept)
+    def targets(self) -> Targets:
+        """An empty set."""
+        return Targets(new_index(self._problem, self._word), self._problem.pairs.targets.lengths)
 
     def of(self, targets: Targets, queries: Queries, wanted: Wanted, reached: NDArray[np.float64]) -> Hits:
         """Hits of each query.
@@ -127,7 +122,7 @@ class Neighbors:
             reached: float64 (q,), an identity that each query is known to have with some other sequence, or less than
                 0. Hits of lower identity may be left out.
         """
-        if self._remote and self._twins is None:
+        if not self._backend.local and self._twins is None:
             items = self._of_parts(targets, self._strands(queries), wanted)
             results = list(self._backend.run(items, self._stage))
             self.candidates += sum(pairs for _, pairs in results)
@@ -206,7 +201,7 @@ class Neighbors:
 
     def hits(self, items: Iterator[NearPairs]) -> Iterator[Hits]:
         """Those of each item, or of pieces of it for other machines, in order."""
-        if self._remote:
+        if not self._backend.local:
             items = (
                 NearPairs(block, item.wanted)
                 for item in items

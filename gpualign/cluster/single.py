@@ -16,7 +16,7 @@ class SingleLinkage:
 
     def __init__(self, data: ClusterInput, neighbors: Neighbors) -> None:
         self._data, self._neighbors = data, neighbors
-        self._targets = neighbors.targets(kept=True)
+        self._targets = neighbors.targets()
         self._distinct = int(data.distinct.max(initial=-1)) + 1
         self._parent = np.arange(self._distinct)
 

@@ -146,7 +146,7 @@ def run_lcs_filter(params: LcsFilterParams, files: LcsFilterFiles, options: RunO
         if backend.on_gpu:
             reuse_memory()  # batch after batch wants buffers of the same sizes
             factor = GPU_BATCH_FACTOR
-        chunks = _chunks(files, factor * options.batch_size, opening.remote)
+        chunks = _chunks(files, factor * options.batch_size)
         with run.progress("bases") as progress:
             for hits, residues in lcs.run(backend, chunks, partial(_parse_chunk, params, files)):
                 writer.write(hits)
@@ -189,10 +189,13 @@ def trace(queries: list[QueryStrands], hits: Hits, threads: int, backend: Backen
     return replace(hits, subsequences=traced)
 
 
-def _chunks(files: LcsFilterFiles, chunk_bytes: int, remote: bool) -> Iterator[Chunk]:
+def _chunks(files: LcsFilterFiles, chunk_bytes: int) -> Iterator[Chunk]:
     for path in files.subjects:
         with InputFile(path) as file:
-            yield from (read_line_chunks if files.lines else read_file)(file, chunk_bytes, remote=remote)
+            if files.lines:
+                yield from read_line_chunks(file, chunk_bytes, numbered=True)
+            else:
+                yield from read_file(file, chunk_bytes)
 
 
 def _parse_chunk(params: LcsFilterParams, files: LcsFilterFiles, chunk: Chunk) -> SequenceBatch:

@@ -51,11 +51,13 @@ class Backend(ABC):
     """Runs a stage over items, results in order. Close it (or leave its ``with`` block) to free devices.
 
     Attributes:
-        name: in the summary and the report: "cpu", "cuda:0", "cuda:0,1", "cuda:0+cpu".
-        on_gpu: a GPU takes items.
+        name: in the summary and the report: "cpu", "cuda:0" or "cuda:0,1".
+        local: stages run in this process.
+        on_gpu: a GPU of this machine takes items.
         devices: GPUs of this machine that take items.
     """
 
+    local = True
     on_gpu = False
     devices: Sequence[Device] = ()
 

@@ -75,7 +75,7 @@ def run_search(params: SearchParams, files: SearchFiles, options: RunOptions) ->
         out = stack.enter_context(output)
         splitter = None
         bases = options.batch_size * (_GPU_FACTOR if backend.on_gpu else 1)
-        items = read_items(params, files, bases, patterns.context, options.threads, opening.remote)
+        items = read_items(params, files, bases, patterns.context, options.threads)
         with run.progress("bases") as progress:
             for found in whole_or_part(
                 params,
@@ -176,11 +176,6 @@ class Share:
 
     patterns: Patterns
     item: Item | Targets
-
-    @property
-    def text_bytes(self) -> int:
-        """Bytes of the targets' text."""
-        return getattr(self.item, "text_bytes", 0)
 
 
 def search_stage(

@@ -71,7 +71,7 @@ def verify(
         mode: "infix" (the query anywhere in the region), "prefix" (from the region's start), "global" (all of it).
         strand: "plus", "minus", or "both": the better one, plus when they are equal.
         cigar: return the alignment, too, as text with = X I D.
-        device: "auto", "cpu", "cuda", "cuda:0,1", "cuda,cpu".
+        device: "auto", "cpu", "cuda", "cuda:0,1".
         threads: host threads; 0: all cores.
         progress: called now and then with the number of candidates done, and their total number.
 

@@ -47,7 +47,7 @@ def batches(count, size=100):
 class DeviceStandIn:
     """A backend that takes the devices' way through the workflow, with the CPU's search."""
 
-    name, on_gpu, codec, is_open = "stand-in", True, CPU_CODEC, True
+    name, local, on_gpu, codec, is_open = "stand-in", True, True, CPU_CODEC, True
 
     def __init__(self, limit: int) -> None:
         self.limit = limit

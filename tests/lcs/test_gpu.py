@@ -251,6 +251,6 @@ def test_command_writes_the_cpus_bytes(tmp_path: Path, options: list[str]) -> No
     ways = [
         ("--device", "cuda"),
         ("--device", "cuda", "--batch-size", "1"),
-        ("--device", "cuda,cpu", "--batch-size", "10K"),
+        ("--device", "cuda", "--batch-size", "10K"),
     ]
     assert same_on_gpu("lcs-filter", "-Q", query, subjects, *options, output=tmp_path / "o.tsv", ways=ways)

@@ -111,24 +111,6 @@ def test_or_is_left_out(second, fake):
     assert fake.contexts == []
 
 
-def test_the_cpu_takes_items_next_to_the_gpu(fake, monkeypatch):
-    monkeypatch.setattr("gpualign.run.tuning.CORE_S", 0.02)  # as long as the device takes
-
-    class Slow(Doubler):
-        def launch(self, slot, item):
-            time.sleep(0.02)
-            super().launch(slot, item)
-
-    with CudaBackend(list_devices()[:1], cpu_threads=2) as backend:
-        items = batches(30)
-        results = list(backend.run(iter(items), Stage(on_cpu=lambda item: item * 2, make_kernel=Slow)))
-        for item, result in zip(items, results, strict=True):
-            np.testing.assert_array_equal(result, item * 2)
-        report = backend.report()
-        assert report["cpu_batches"] > 0
-        assert report["cpu_batches"] + report["gpu_batches"] == 30
-
-
 class Held:
     """An item whose data is on a device."""
 

@@ -1,4 +1,4 @@
-"""The CPU along with devices that are slower, as fast, and much faster: their share of the items and of the time."""
+"""Devices of unequal speed share a queue; results of parts are joined."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ from tests.helpers.fake_cuda import FakeDriver
 ITEMS, SIZE = 40, 4096
 #: an item on a device, seconds
 DEVICE_S = 0.02
-THREADS = 4
 
 
 @pytest.fixture(autouse=True)
@@ -30,12 +29,6 @@ def fake(monkeypatch):
     driver = FakeDriver(devices=(("Fake A", (9, 0)), ("Fake B", (8, 0))))
     monkeypatch.setattr(device_module, "load_driver", lambda: driver)
     return driver
-
-
-@pytest.fixture
-def quick_cores(monkeypatch):
-    """Devices that have an item's work ahead of them in the tests are slow enough for cores to try one."""
-    monkeypatch.setattr("gpualign.run.tuning.CORE_S", DEVICE_S)
 
 
 class SlowingDoubler(DeviceKernel):
@@ -60,89 +53,38 @@ class SlowingDoubler(DeviceKernel):
         return np.concatenate(results)
 
 
-def on_core(slower):
-    """The same on a core, where all of them together are so many times slower than a device."""
+def double(item):
+    return item * 2
 
-    def work(item):
-        time.sleep(THREADS * slower * DEVICE_S * len(item) / SIZE)
-        return item * 2
 
-    return work
+STAGE = Stage(double, SlowingDoubler)
 
 
 def items():
     return [np.arange(i, i + SIZE) for i in range(ITEMS)]
 
 
-def run(stage, threads, devices=1):
-    """Seconds, and the items of the CPU and of each device."""
-    with CudaBackend(list_devices()[:devices], cpu_threads=threads, host_threads=THREADS) as backend:
-        start = time.perf_counter()
-        results = list(backend.run(iter(items()), stage))
-        seconds = time.perf_counter() - start
-        report = backend.report()
+def test_the_faster_device_takes_more_items():
+    with CudaBackend(list_devices()) as backend:
+        results = list(backend.run(iter(items()), STAGE))
+        fast, slow = (device["batches"] for device in backend.report()["devices"])
     for item, result in zip(items(), results, strict=True):
         np.testing.assert_array_equal(result, item * 2)
-    assert report["cpu_batches"] + report["gpu_batches"] == ITEMS
-    return seconds, report["cpu_batches"], [device["batches"] for device in report["devices"]]
-
-
-def hosted(slower):
-    return Stage(on_core(slower), SlowingDoubler, lambda item, run: run(lambda allocate: item))
-
-
-@pytest.mark.parametrize("make_stage", [lambda slower: Stage(on_core(slower), SlowingDoubler), hosted])
-def test_cores_as_fast_as_the_device_take_half(make_stage, quick_cores):
-    alone, _, _ = run(make_stage(1), 0)
-    seconds, by_cores, _ = run(make_stage(1), THREADS)
-    assert ITEMS // 8 < by_cores <= 0.6 * ITEMS
-    assert seconds < 0.95 * alone
-
-
-def test_slower_cores_take_their_share(quick_cores):
-    alone, _, _ = run(Stage(on_core(4), SlowingDoubler), 0)
-    seconds, by_cores, _ = run(Stage(on_core(4), SlowingDoubler), THREADS)
-    assert 1 <= by_cores <= ITEMS // 4
-    assert seconds < 1.2 * alone
-
-
-@pytest.mark.parametrize("make_stage", [lambda slower: Stage(on_core(slower), SlowingDoubler), hosted])
-def test_cores_that_are_far_slower_hold_nothing_up(make_stage):
-    alone, _, _ = run(make_stage(100), 0)
-    seconds, by_cores, _ = run(make_stage(100), THREADS)
-    assert by_cores == 0
-    assert seconds < 1.3 * alone
-
-
-def test_unequal_devices_and_cores(quick_cores):
-    _, by_cores, (fast, slow) = run(Stage(on_core(1), SlowingDoubler), THREADS, devices=2)
-    assert fast > 2 * slow
-    assert by_cores > 0
-
-
-def test_a_fault_on_cpu_threads_comes_in_order(quick_cores):
-    def work(item):
-        if item[0] > 20:
-            raise ValueError("a core")
-        return on_core(0.5)(item)
-
-    seen = []
-    with CudaBackend(list_devices()[:1], cpu_threads=THREADS) as backend, pytest.raises(ValueError, match="a core"):
-        seen.extend(backend.run(iter(items()), Stage(work, SlowingDoubler)))
-    assert 3 <= len(seen) < ITEMS
+    assert fast + slow == ITEMS
+    assert fast > 2 * slow > 0
 
 
 def test_no_device_can_begin():
     def broken(device):
         raise DeviceError("no kernel image")
 
-    with CudaBackend(list_devices(), cpu_threads=THREADS) as backend, pytest.raises(DeviceError, match="kernel image"):
-        list(backend.run(iter(items()), Stage(on_core(1), broken)))
+    with CudaBackend(list_devices()) as backend, pytest.raises(DeviceError, match="kernel image"):
+        list(backend.run(iter(items()), Stage(double, broken)))
 
 
 def test_a_consumer_may_stop_early():
-    with CudaBackend(list_devices(), cpu_threads=THREADS) as backend:
-        results = backend.run(iter(items()), Stage(on_core(1), SlowingDoubler))
+    with CudaBackend(list_devices()) as backend:
+        results = backend.run(iter(items()), STAGE)
         next(results)
         start = time.perf_counter()
         results.close()
