@@ -1,4 +1,4 @@
-"""What a batch of `map` holds on a device: the table in docs/internals/design-notes.md is what is allocated."""
+"""What a batch of `map` holds on a device: the table in docs/internals/algorithms.md is what is allocated."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _LENGTH, _NAME = 150, 24
 def documented() -> dict[str, tuple[int, str]]:
     """{array: (bytes a read, whose)} of the table."""
     rows = re.findall(
-        r"^\| `([^`]+)` \| (\d+) \| (\w+)", (ROOT / "docs" / "internals" / "design-notes.md").read_text(), re.MULTILINE
+        r"^\| `([^`]+)` \| (\d+) \| (\w+)", (ROOT / "docs" / "internals" / "algorithms.md").read_text(), re.MULTILINE
     )
     return {name: (int(nbytes), whose) for name, nbytes, whose in rows}
 
