@@ -70,8 +70,9 @@ class Workplace:
             "FAULT_AFTER": armed_by,
             "FAULT_BYTES": str(minimum),
             "FAULT_REPORT": f"{self.folder}/count",
-            # Python's own compiler may crash for lack of memory: it has to have run before (good)
-            "PYTHONDONTWRITEBYTECODE": "",
+            # Python's own compiler may crash for lack of memory: it has to have run before (good); and what it writes
+            # with a fault would be read by other processes
+            "PYTHONDONTWRITEBYTECODE": "1" if fault else "",
         }
         if fault:
             environment["LD_PRELOAD"] = str(self.library)

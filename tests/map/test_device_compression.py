@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import struct
 import zlib
 from collections.abc import Callable
@@ -22,7 +23,7 @@ from gpualign.run.gpu.deflate import Content, DeflateKernel
 from gpualign.run.gpu.device import list_devices
 from gpualign.run.gpu.inflate import BlockGroup, InflateKernel
 from gpualign.text import tuning
-from gpualign.text.bgzf import BLOCK_CONTENT, BgzfCodec, CutBlocks, content_of
+from gpualign.text.bgzf import BLOCK_CONTENT, BgzfCodec, CutBlocks
 from tests.helpers.fake_cuda import FakeDriver
 from tests.helpers.sam import without_program
 
@@ -112,7 +113,7 @@ def test_the_same_records(
     assert deflated == []
     use_nvcomp(monkeypatch, fake_nvcomp())
     assert run(cli, workplace, tmp_path, "cuda", "--sort-memory", memory) == expected
-    assert len(deflated) > 1
+    assert deflated
     of_output = [size for size in deflated if size % BLOCK_CONTENT == 0]  # others are of runs
     assert 0 < sum(of_output) < 1_300_000
     assert (len(of_output) < len(deflated)) == (memory == "1M")
@@ -153,7 +154,7 @@ def test_whole_blocks_go_to_the_codec() -> None:
     codec = SomeContents({0, 4})
     for turn in (0, 2, 4):
         cut = CutBlocks.of(content, BLOCK_CONTENT * turn, codec=codec)
-        assert content_of(cut.blocks).tobytes() == content[:-77].tobytes()
+        assert gzip.decompress(cut.blocks) == content[:-77].tobytes()
         assert (cut.head, cut.tail) == (b"", content[-77:].tobytes())
     CutBlocks.of(content, 0, 9, codec)
     CutBlocks.of(content[:77], 0, codec=codec)
