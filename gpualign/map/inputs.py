@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import product
 from typing import Any
 
 from gpualign.checks import set_whole_numbers
 from gpualign.errors import UsageError, check_range, counted
+from gpualign.fields import parameter
 from gpualign.map.params import MapParams
 from gpualign.params import RunOptions
 from gpualign.reads.lanes import Lanes
@@ -26,6 +27,10 @@ from gpualign.text.paths import are_same
 #: outputs of which `--samples` takes the endings of each sample's files, with examples
 ENDINGS = {"methylation": ".bedgraph or .cov", "coverage": ".bedgraph", "duplicate_metrics": ".metrics.txt"}
 
+_reads, _index, _output = (partial(parameter, under=heading) for heading in ("Reads", "Index", "Output"))
+_which, _records = partial(parameter, under="Which alignments"), partial(parameter, under="Records and tags")
+_methylation = partial(parameter, under="Methylation")
+
 
 @dataclass(frozen=True)
 class MapFiles:
@@ -36,34 +41,55 @@ class MapFiles:
         reads: FASTA, FASTQ, SAM, BAM or CRAM files, such as a sequencer's lanes, which are read one after the other;
             "-" is standard input.
         mates: R2, as many files as R1; none: no pairs in two files.
-        interleaved: neighbours of one name in ``reads`` are pairs; always so for BAM whose first read is paired.
+        interleaved: always so for BAM whose first read is paired.
         check_names: mates must have one name (but for /1 and /2), and an interleaved file must have pairs.
-        save_index: path of the index to save, or None.
         alt: bwa's .alt file; "": ALT contigs by their names; None: all contigs are primary.
-        preload: map a saved index into memory, shared with other processes, and lock it.
         keep_index: save the index next to the reference, and use it next time.
-        unmapped_reads, mapped_reads: paths for the reads themselves, or None; a pair counts as mapped if a mate is.
-        report_page: path of the HTML report, or None.
-        duplicate_metrics: path of Picard's duplicate metrics, or None.
-        coverage: path of the coverage, bedGraph or mosdepth's prefix (:func:`coverage_paths`), or None.
-        methylation: path of the counts of cytosines (:func:`methylation_paths`), or None.
     """
 
     reference: str
     reads: tuple[str, ...]
     mates: tuple[str, ...] = ()
-    interleaved: bool = False
-    check_names: bool = True
-    save_index: str | None = None
-    alt: str | None = None
-    preload: bool = False
+    interleaved: bool = _reads(
+        False, "-p --interleaved", "Neighbouring reads of the same name are pairs, others single."
+    )
+    check_names: bool = _reads(True, "--no-check-names", "Do not compare the names of mates.")
+    save_index: str | None = _index(
+        None, "-d --save-index", "Save the index, to be used as REF next time.", metavar="FILE.gpi"
+    )
+    preload: bool = _index(
+        False, "--preload", "Share a saved index with other processes that use --preload, and lock it in memory."
+    )
+    alt: str | None = _index(
+        None,
+        "--alt",
+        "ALT contigs: bwa's .alt file, or 'names' for those called *_alt and HLA*. Reads are mapped and paired on the "
+        "others; better hits on ALT contigs are supplementary.",
+        metavar="FILE",
+    )
     keep_index: bool = False
-    unmapped_reads: str | None = None
-    mapped_reads: str | None = None
-    report_page: str | None = None
+    unmapped_reads: str | None = _output(
+        None,
+        "--un",
+        "Write unmapped reads, and pairs with no mapped mate, to this FASTQ file (.gz: compressed).",
+        metavar="FILE",
+    )
+    mapped_reads: str | None = _output(
+        None, "--al", "Write mapped reads to this FASTQ file, and pairs with at least one mapped mate.", metavar="FILE"
+    )
+    report_page: str | None = _output(
+        None, "--report", "Write the run report as an HTML page with plots.", metavar="FILE.html"
+    )
     duplicate_metrics: str | None = None
     coverage: str | None = None
-    methylation: str | None = None
+    methylation: str | None = _methylation(
+        None,
+        "--methylation",
+        "With --meth and --sort: count methylated and converted bases of each CpG, as MethylDackel's bedGraph "
+        "(FILE.bedgraph or .bg) or Bismark's coverage (FILE.cov), also with .gz. Any other name is a prefix: "
+        "FILE_CpG.bedGraph, FILE_CHG.bedGraph and FILE_CHH.bedGraph. With --samples: what follows each sample's name.",
+        metavar="FILE",
+    )
 
     def __post_init__(self) -> None:
         check_index_path(self.save_index)
@@ -174,11 +200,6 @@ class RecordOptions:
     """Options of the records.
 
     Attributes:
-        eqx: write = and X in CIGARs instead of M.
-        soft_supplementary: soft-clip supplementary records, with the whole sequence.
-        secondary_sequence: write the sequence and qualities of secondary records too.
-        copy_comments: copy SAM tags in comments of FASTA and FASTQ records.
-        no_unmapped: omit unmapped reads, and pairs whose mates are both unmapped.
         min_score: omit alignments with a lower score; reads without others are unmapped.
         five_prime: the first alignment of a split read, by position in the read, is primary.
         split_as_secondary: flag supplementary alignments as secondary, for programs older than SAM 1.4.
@@ -191,11 +212,17 @@ class RecordOptions:
         command_line: for the header's @PG.
     """
 
-    eqx: bool = False
-    soft_supplementary: bool = False
-    secondary_sequence: bool = False
-    copy_comments: bool = False
-    no_unmapped: bool = False
+    copy_comments: bool = _reads(False, "-C --copy-comments", "Copy fields of comments that are SAM tags (XX:T:value).")
+    no_unmapped: bool = _which(
+        False, "-U --no-unal --sam-hit-only", "Leave out unmapped reads, and pairs if neither mate is mapped."
+    )
+    eqx: bool = _records(False, "--eqx", "Write = and X in CIGARs instead of M.")
+    soft_supplementary: bool = _records(
+        False, "-Y --soft-supplementary", "Soft-clip supplementary records: they keep the whole sequence."
+    )
+    secondary_sequence: bool = _records(
+        False, "--secondary-seq", "Write the sequence and qualities of secondary records, too."
+    )
     min_score: int = 0
     five_prime: bool = False
     split_as_secondary: bool = False

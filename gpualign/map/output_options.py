@@ -7,63 +7,48 @@ from typing import Any
 
 import click
 
+from gpualign.fields import take
 from gpualign.map.inputs import CS_FORMS, TagOptions
-from gpualign.options import together
+from gpualign.options import headed, options_of, output_option
 from gpualign.records.alignment_output import FORMATS, AlignmentLayout
-from gpualign.records.options import layout_options, read_group_options, take_layout_options
+from gpualign.records.options import coverage_option
 
-#: add the options of :class:`AlignmentLayout`; collect them with :func:`take_layout`
-output_options = together(
+#: of :class:`AlignmentLayout`; collect them with :func:`take_layout`
+output_options = headed(
+    "Output",
+    output_option,
     click.option(
         "--output-format",
+        "format",
         type=click.Choice(FORMATS, case_sensitive=False),
         help="Format of the output.  [default: by the extension of -o, else sam]",
     ),
     click.option("--bam", is_flag=True, help="Same as --output-format bam."),
     click.option("--paf", is_flag=True, help="Same as --output-format paf; PAF has no unmapped reads."),
+    options_of(AlignmentLayout, "compression_level"),
+)
+#: of the same
+sorting_options = headed(
+    "Sorting and coverage",
     click.option("--sort", is_flag=True, help="Sort the output by coordinate."),
-    layout_options,
+    options_of(AlignmentLayout, "sort_memory", "tmp_dir", "write_index"),
+    coverage_option,
 )
 
 
 def take_layout(values: dict[str, Any]) -> AlignmentLayout:
     """Remove these options from the command's keyword arguments and make them an :class:`AlignmentLayout`."""
-    forms = {name for name in ("bam", "paf") if values.pop(name)} | {values.pop("output_format")} - {None}
+    forms = {name for name in ("bam", "paf") if values.pop(name)} | {values["format"]} - {None}
     if len(forms) > 1:
         raise click.UsageError(f"only one form of output can be written, not {' and '.join(sorted(forms))}")
-    return AlignmentLayout(
-        format=next(iter(forms), None),
-        order="coordinate" if values.pop("sort") else "input",
-        **take_layout_options(values),
-    )
+    values["format"] = next(iter(forms), None)
+    values["order"] = "coordinate" if values.pop("sort") else None
+    return take(AlignmentLayout, values)
 
 
-#: add the options of :class:`RecordOptions` that choose and complete records
-record_options = together(
-    click.option("-C", "--copy-comments", is_flag=True, help="Copy fields of comments that are SAM tags (XX:T:value)."),
-    click.option(
-        "-U",
-        "--no-unal",
-        "--sam-hit-only",
-        "no_unmapped",
-        is_flag=True,
-        help="Leave out unmapped reads, and pairs if neither mate is mapped.",
-    ),
-    click.option(
-        "--un",
-        "unmapped_reads",
-        metavar="FILE",
-        help="Write unmapped reads, and pairs with no mapped mate, to this FASTQ file (.gz: compressed).",
-    ),
-    click.option(
-        "--al",
-        "mapped_reads",
-        metavar="FILE",
-        help="Write mapped reads to this FASTQ file, and pairs with at least one mapped mate.",
-    ),
-    click.option(
-        "--report", "report_page", metavar="FILE.html", help="Write the run report as an HTML page with plots."
-    ),
+#: of the tags; collect them with :func:`take_tags`
+xa_option = headed(
+    "Which alignments",
     click.option(
         "--xa",
         type=click.IntRange(min=0),
@@ -71,6 +56,9 @@ record_options = together(
         help="Write secondary alignments with at least 80 % of the best score to XA of the primary record, not as "
         "records, if there are at most INT.",
     ),
+)
+tag_options = headed(
+    "Records and tags",
     click.option("--cs", type=click.Choice(CS_FORMS[1:]), help="Write the cs tag, as minimap2 does."),
     click.option(
         "--tags",
@@ -78,12 +66,6 @@ record_options = together(
         help="Write some of XS (best score of a secondary alignment), HN (alignments that compete) and ms (sum of "
         "the mate's base qualities), with --meth also Bismark's XM, XR and XG, separated by commas.",
     ),
-    click.option(
-        "--hic",
-        is_flag=True,
-        help="Hi-C: map mates one by one; of a split read the alignment at its 5' end is primary (bwa's -5SP).",
-    ),
-    read_group_options,
 )
 
 
