@@ -47,8 +47,8 @@ class Option(NamedTuple):
 def parameter(default: Any, names: str, help: str, *, under: str, **more: Any) -> Any:
     """A field that is an option of the command line, see :class:`Option`.
 
-    The option's type follows from the field's: a flag, INT, FLOAT, or one of the words of a Literal. The flag of a
-    field that is True by default sets it to False.
+    The option's type follows from the field's: a flag, INT, FLOAT, words separated by commas for a tuple, or one of the
+    words of a Literal. The flag of a field that is True by default sets it to False.
 
     Args:
         names: spellings, separated by blanks.
@@ -70,8 +70,8 @@ def types_of(kind: type[Any]) -> dict[str, tuple[tuple[Any, ...], tuple[type[Any
         hint = hints[field.name]
         each = typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
         words = [word for one in each if typing.get_origin(one) is Literal for word in typing.get_args(one)]
-        others = [one for one in each if isinstance(one, type) and typing.get_origin(one) is None]
-        found[field.name] = tuple(words), tuple(others)
+        plain = (typing.get_origin(one) or one for one in each)
+        found[field.name] = tuple(words), tuple(one for one in plain if isinstance(one, type))
     return found
 
 

@@ -13,7 +13,7 @@ import click
 
 from gpualign.errors import UsageError
 from gpualign.fields import REQUIRED, option_of, take, types_of
-from gpualign.params import TABLE_FORMATS, RunOptions, TableFormat
+from gpualign.params import RunOptions, TableFormat
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -57,6 +57,16 @@ class _NumberOr(click.ParamType):  # type: ignore[type-arg]
             self.fail(f"{value!r} is neither a whole number nor {' or '.join(self._words)}.", param, ctx)
 
 
+class _Words(click.ParamType):  # type: ignore[type-arg]
+    """Words separated by commas, one at least."""
+
+    name = "words"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
+        words = value if isinstance(value, tuple) else tuple(word.strip() for word in value.split(",") if word.strip())
+        return words or self.fail("no word is given", param, ctx)
+
+
 def shown_size(size: int) -> str:
     """A size in the notation of :class:`Size`."""
     unit = next(unit for unit in reversed(_UNITS) if size % _UNITS[unit] == 0)
@@ -87,6 +97,8 @@ def _option(kind: type[Any], field: dataclasses.Field[Any]) -> Callable[[F], F]:
         more |= {"type": SIZE, "metavar": "SIZE"}
     elif words:
         more["type"] = _NumberOr(*words) if int in others else click.Choice(words)
+    elif tuple in others:
+        more["type"] = _Words()
     elif (number := next((each for each in (float, int) if each in others), None)) is not None:
         more |= {"type": click.IntRange(*limits) if limits else number, "metavar": "INT" if number is int else "FLOAT"}
     text = found.help
@@ -163,7 +175,7 @@ def command_line() -> str:
     return shlex.join(["gpualign", *sys.argv[1:]])
 
 
-_TABLE_NAMES: dict[str, TableFormat] = {**{name: name for name in TABLE_FORMATS}, "feather": "arrow"}
+_TABLE_NAMES: dict[str, TableFormat] = {"tsv": "tsv", "parquet": "parquet", "arrow": "arrow", "feather": "arrow"}
 
 
 def _table_format(given: TableFormat | None, output: str | None) -> TableFormat:

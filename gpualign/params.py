@@ -11,20 +11,18 @@ import re
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from gpualign.checks import set_whole_numbers
 from gpualign.errors import UsageError, check_range
-from gpualign.fields import parameter
+from gpualign.fields import check_choices, parameter
 
 #: bytes, where the system does not say
 _UNKNOWN_MEMORY = 4 << 30
 #: what control groups say of the process's own one
 _CONTAINER = "/sys/fs/cgroup"
 _MAX_THREADS, _LARGEST_BATCH = 1 << 14, 1 << 40
-#: of tables
 TableFormat = Literal["tsv", "parquet", "arrow"]
-TABLE_FORMATS: tuple[TableFormat, ...] = get_args(TableFormat)
 _CLUSTER = re.compile(r"local:[1-9]\d*|\w+://.+|.+\.json")
 _output, _running = partial(parameter, under="Output"), partial(parameter, under="Running")
 
@@ -102,8 +100,7 @@ class RunOptions:
         check_range("batch size", self.batch_size, 1, _LARGEST_BATCH)
         if self.max_gpu_mem is not None and self.max_gpu_mem < 1 << 20:
             raise UsageError(f"max GPU memory must be at least 1M, not {self.max_gpu_mem}")
-        if self.output_format not in TABLE_FORMATS:
-            raise UsageError(f"a table's format is {', '.join(TABLE_FORMATS)}, not {self.output_format!r}")
+        check_choices(self)
         if self.dask is not None and not _CLUSTER.fullmatch(self.dask):
             raise UsageError(f"dask must be local:N, tcp://host:port or a scheduler.json file, not {self.dask!r}")
 

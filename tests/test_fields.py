@@ -26,6 +26,7 @@ class Baking:
     lid: bool = parameter(True, "--no-lid", "Leave the lid off.", under="Oven")
     steam: bool = parameter(False, "--steam/--no-steam", "Steam.  [default: by the flour]", under="Oven")
     room: int | None = parameter(1 << 20, "--room", "Room.", under="Oven", unit="bytes")
+    seeds: tuple[str, ...] = parameter((), "--seeds", "On top.", under="Amount", metavar="LIST", show_default=False)
     note: str | None = None
 
     def __post_init__(self) -> None:
@@ -50,8 +51,8 @@ def run(*words: str) -> str:
 
 def test_a_field_is_an_option_of_its_type() -> None:
     assert run("-n", "2") == str(Baking(2))
-    given = Baking(3, 1.5, "wheat", 4, False, True, 3 << 20)
-    words = "--loaves 3 --heat 1.5 -f wheat --rise 4 --no-lid --steam --room 3M"
+    given = Baking(3, 1.5, "wheat", 4, False, True, 3 << 20, ("poppy", "sesame"))
+    words = "--loaves 3 --heat 1.5 -f wheat --rise 4 --no-lid --steam --room 3M --seeds poppy,,sesame,"
     assert run(*words.split()) == str(given)
     assert run("-n", "1", "--no-steam", "--rise", "auto") == str(Baking(1))
 
@@ -63,6 +64,7 @@ def test_a_field_is_an_option_of_its_type() -> None:
         ("-n 1.5", "'1.5' is not a valid integer"),
         ("-n 1 -f oats", "'oats' is not one of 'rye', 'wheat'"),
         ("-n 1 --rise soon", "'soon' is neither a whole number nor auto"),
+        ("-n 1 --seeds ,", "no word is given"),
         ("-n 1 --room big", "'big' is not a size"),
     ],
 )
@@ -73,7 +75,7 @@ def test_what_is_none_of_its_values(words: str, message: str) -> None:
 def test_help_has_headings_and_defaults() -> None:
     found = sections(bake, click.Context(bake))
     assert {heading: [option.name for option in options] for heading, options in found.items()} == {
-        "Amount": ["loaves", "flour"],
+        "Amount": ["loaves", "flour", "seeds"],
         "Oven": ["heat", "rise", "lid", "steam", "room"],
         "Options": [bake.get_params(click.Context(bake))[-1].name],
     }
@@ -97,7 +99,7 @@ def test_words_are_checked_in_python_as_well() -> None:
 
 def test_a_function_has_the_fields_as_keywords() -> None:
     shown = {name: each.default for name, each in inspect.signature(baked).parameters.items()}
-    assert list(shown) == ["loaves", "device", "heat", "flour", "rise", "lid", "steam", "note"]
+    assert list(shown) == ["loaves", "device", "heat", "flour", "rise", "lid", "steam", "seeds", "note"]
     assert (shown["heat"], shown["lid"], shown["device"]) == (230.5, True, "auto")
     assert baked.__doc__ is not None
     assert "    heat: In degrees, see flour.\n    flour ('rye', 'wheat'): Which kind.\n" in baked.__doc__

@@ -9,15 +9,8 @@ from typing import Any
 import click
 
 from gpualign.fields import take
-from gpualign.map.inputs import ENDINGS, MapFiles, RecordOptions, Sample
-from gpualign.map.output_options import (
-    output_options,
-    sorting_options,
-    tag_options,
-    take_layout,
-    take_tags,
-    xa_option,
-)
+from gpualign.map.inputs import ENDINGS, MapFiles, RecordOptions, Sample, TagOptions
+from gpualign.map.output_options import output_options, sorting_options, take_layout, take_tags
 from gpualign.map.params import ALL_LOCI, PRESET_ALIASES, PRESETS, MapParams, Pairing, Reporting, Scoring, Seeding
 from gpualign.options import headed, options_of, run_options, take_run_options
 from gpualign.records.methylation import MethylationRules
@@ -136,11 +129,11 @@ class _MapCommand(click.Command):
     ),
     options_of(Reporting, "strata"),
 )
-@xa_option
+@options_of(TagOptions, "xa")
 @options_of(RecordOptions, "no_unmapped")
 @read_group_options
 @options_of(RecordOptions, "eqx", "soft_supplementary", "secondary_sequence")
-@tag_options
+@options_of(TagOptions, "cs", "extra")
 @output_options
 @options_of(MapFiles, "unmapped_reads", "mapped_reads", "report_page")
 @sorting_options

@@ -7,11 +7,11 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from itertools import product
-from typing import Any
+from typing import Any, Literal
 
 from gpualign.checks import set_whole_numbers
 from gpualign.errors import UsageError, check_range, counted
-from gpualign.fields import parameter
+from gpualign.fields import check_choices, parameter
 from gpualign.map.params import MapParams
 from gpualign.params import RunOptions
 from gpualign.reads.lanes import Lanes
@@ -129,7 +129,7 @@ class MapFiles:
 
 
 #: forms of cs, in the order of native code
-CS_FORMS = ("none", "short", "long")
+_CS_FORMS = (None, "short", "long")
 #: optional tags
 EXTRA_TAGS = ("XS", "HN", "ms", "XM", "XR", "XG")
 #: those of bisulfite reads, in the order of native code's bits; YD and YC are the first bit
@@ -143,23 +143,35 @@ class TagOptions:
     """Optional tags of the records, most of them bwa's.
 
     Attributes:
-        xa: put secondary alignments into XA of the primary record, if there are at most so many; 0: no XA.
         xa_alt: the limit if one of them is on an ALT contig.
         secondary_records: write secondary alignments as records if there is no XA.
         xa_share: their minimum score for XA, as a share of the primary score.
         scored: write XB, with score and quality, instead of XA.
         extra: some of :data:`EXTRA_TAGS`: best score of a secondary alignment; number of competing alignments with the
             primary one; sum of the mate's base qualities of at least 15; Bismark's tags of bisulfite reads.
-        cs: one of :data:`CS_FORMS`.
     """
 
-    xa: int = 0
+    xa: int = _which(
+        0,
+        "--xa",
+        "Write secondary alignments with at least 80 % of the best score to XA of the primary record, not as records, "
+        "if there are at most INT.",
+        limits=(0, None),
+        show_default=False,
+    )
     xa_alt: int = 200
     secondary_records: bool = True
     xa_share: float = 0.8
     scored: bool = False
-    extra: tuple[str, ...] = ()
-    cs: str = "none"
+    cs: Literal["short", "long"] | None = _records(None, "--cs", "Write the cs tag, as minimap2 does.")
+    extra: tuple[str, ...] = _records(
+        (),
+        "--tags",
+        "Write some of XS (best score of a secondary alignment), HN (alignments that compete) and ms (sum of the "
+        "mate's base qualities), with --meth also Bismark's XM, XR and XG, separated by commas.",
+        metavar="LIST",
+        show_default=False,
+    )
 
     def __post_init__(self) -> None:
         set_whole_numbers(self)
@@ -168,8 +180,7 @@ class TagOptions:
             raise UsageError(f"the share of the best score for XA must be above 0 and at most 1, not {self.xa_share}")
         if unknown := set(self.extra) - set(EXTRA_TAGS):
             raise UsageError(f"unknown tag {min(unknown)} (known: {', '.join(EXTRA_TAGS)})")
-        if self.cs not in CS_FORMS:
-            raise UsageError(f"cs must be one of {', '.join(CS_FORMS)}, not {self.cs!r}")
+        check_choices(self)
 
     @property
     def needed(self) -> int:
@@ -191,7 +202,7 @@ class TagOptions:
             "hits": "HN" in self.extra,
             "mate_qualities": "ms" in self.extra,
             "bisulfite": sum(2 << bit for bit, tag in enumerate(METH_TAGS) if tag in self.extra),
-            "cs": CS_FORMS.index(self.cs),
+            "cs": _CS_FORMS.index(self.cs),
         }
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from gpualign.fields import take
-from gpualign.map.inputs import CS_FORMS, TagOptions
+from gpualign.map.inputs import TagOptions
 from gpualign.options import headed, options_of, output_option
 from gpualign.records.alignment_output import FORMATS, AlignmentLayout
 from gpualign.records.options import coverage_option
@@ -46,36 +46,12 @@ def take_layout(values: dict[str, Any]) -> AlignmentLayout:
     return take(AlignmentLayout, values)
 
 
-#: of the tags; collect them with :func:`take_tags`
-xa_option = headed(
-    "Which alignments",
-    click.option(
-        "--xa",
-        type=click.IntRange(min=0),
-        metavar="INT",
-        help="Write secondary alignments with at least 80 % of the best score to XA of the primary record, not as "
-        "records, if there are at most INT.",
-    ),
-)
-tag_options = headed(
-    "Records and tags",
-    click.option("--cs", type=click.Choice(CS_FORMS[1:]), help="Write the cs tag, as minimap2 does."),
-    click.option(
-        "--tags",
-        metavar="LIST",
-        help="Write some of XS (best score of a secondary alignment), HN (alignments that compete) and ms (sum of "
-        "the mate's base qualities), with --meth also Bismark's XM, XR and XG, separated by commas.",
-    ),
-)
-
-
 def take_tags(values: dict[str, Any]) -> TagOptions:
     """Remove the options of tags from the command's keyword arguments.
 
     Unless secondary alignments are reported, they are searched only if a tag needs them.
     """
-    extra = tuple(tag.strip() for tag in (values.pop("tags") or "").split(",") if tag.strip())
-    tags = TagOptions(xa=values.pop("xa") or 0, extra=extra, cs=values.pop("cs") or "none")
+    tags = take(TagOptions, values)
     if tags.xa and values["secondary"]:
         raise click.UsageError("--xa reports secondary alignments as a tag; -N, -a and --strata as records: choose one")
     if values["secondary"]:

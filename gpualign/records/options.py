@@ -86,9 +86,7 @@ def take_marking(values: dict[str, Any], mark: bool, tag_kind: bool = True) -> D
     Returns:
         None: nothing is marked.
     """
-    keep, tags = values.pop("keep"), values["barcode_tags"]
-    values["keep_first"] = True if keep == "first" else None
-    values["barcode_tags"] = None if tags is None else tuple(tags.split(","))
+    values["keep_first"] = True if values.pop("keep") == "first" else None
     marked = mark or values["remove"]
     spelled = {"keep_first": "--keep", "duplicate_metrics": "--duplicate-metrics"}
     spelled |= {
