@@ -42,7 +42,7 @@ def test_options_stand_under_headings(cli: Run) -> None:
         options = [each for each in command.params if isinstance(each, click.Option) and not each.hidden]
         shown = [option for options in found.values() for option in options]
         assert sorted(map(id, shown[:-1])) == sorted(map(id, options))
-        assert shown[-1].opts[-1] == "--help"
+        assert "--help" in shown[-1].opts
         assert list(found)[-1] == ("Options" if name in ("devices", "completion") else "Running")
     assert "--dask" in cli("map", "--help")[1].decode()
     for name in ("sort", "markdup"):
