@@ -16,10 +16,10 @@ from gpualign.map.params import MapParams
 from gpualign.params import RunOptions
 from gpualign.reads.lanes import Lanes
 from gpualign.records.alignment_output import AlignmentLayout
-from gpualign.records.coverage import coverage_paths
 from gpualign.records.duplicates import DuplicateMarking
 from gpualign.records.methylation import MethylationRules, methylation_paths
 from gpualign.records.sam_header import parse_read_group
+from gpualign.records.side_files import SideFiles
 from gpualign.seeds.index.file import check_index_path, is_index
 from gpualign.seeds.index.minimizers import AltPart
 from gpualign.text.paths import are_same
@@ -33,7 +33,7 @@ _methylation = partial(parameter, under="Methylation")
 
 
 @dataclass(frozen=True)
-class MapFiles:
+class MapFiles(SideFiles):
     """The files of a run except the output.
 
     Attributes:
@@ -80,8 +80,6 @@ class MapFiles:
     report_page: str | None = _output(
         None, "--report", "Write the run report as an HTML page with plots.", metavar="FILE.html"
     )
-    duplicate_metrics: str | None = None
-    coverage: str | None = None
     methylation: str | None = _methylation(
         None,
         "--methylation",
@@ -92,6 +90,7 @@ class MapFiles:
     )
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_index_path(self.save_index)
         if (self.reference, *self.files).count("-") > 1:
             raise UsageError("standard input (-) is given more than once")
@@ -100,8 +99,6 @@ class MapFiles:
             raise UsageError(f"each file of R1 needs one of R2: there are {files}")
         if self.methylation == "-":
             raise UsageError("methylation goes to files: give a name that ends in .bedgraph or .cov, or a prefix")
-        if self.coverage == "-":
-            raise UsageError("coverage goes to files: give a name that ends in .bedgraph, or mosdepth's prefix")
         pairs = product(filter(None, self.reads), filter(None, self.mates))
         if twice := next((both for both in pairs if are_same(*both)), None):
             named = twice[0] if twice[0] == twice[1] else f"{twice[0]}, which is {twice[1]},"
@@ -118,9 +115,8 @@ class MapFiles:
     def written(self) -> tuple[str | None, ...]:
         """Paths of outputs other than the main one."""
         reads = self.unmapped_reads, self.mapped_reads
-        coverage = () if self.coverage is None else coverage_paths(self.coverage)
         methylation = () if self.methylation is None else methylation_paths(self.methylation)
-        return (self.save_index, *reads, self.report_page, self.duplicate_metrics, *coverage, *methylation)
+        return (self.save_index, *reads, self.report_page, *super().written, *methylation)
 
     @property
     def write_reads(self) -> bool:

@@ -11,7 +11,7 @@ from gpualign.fields import take
 from gpualign.map.inputs import TagOptions
 from gpualign.options import headed, options_of, output_option
 from gpualign.records.alignment_output import FORMATS, AlignmentLayout
-from gpualign.records.options import coverage_option
+from gpualign.records.side_files import SideFiles
 
 #: of :class:`AlignmentLayout`; collect them with :func:`take_layout`
 output_options = headed(
@@ -32,7 +32,7 @@ sorting_options = headed(
     "Sorting and coverage",
     click.option("--sort", is_flag=True, help="Sort the output by coordinate."),
     options_of(AlignmentLayout, "sort_memory", "tmp_dir", "write_index"),
-    coverage_option,
+    options_of(SideFiles, "coverage"),
 )
 
 

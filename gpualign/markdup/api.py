@@ -91,7 +91,9 @@ def mark_duplicates(
     """
     if order not in RECORD_ORDERS:
         raise UsageError(f"order must be one of {', '.join(RECORD_ORDERS)}, not {order!r}")
-    files = RecordFiles(os.fspath(records), _path(reference), _path(metrics), _path(coverage))
+    files = RecordFiles(
+        os.fspath(records), _path(reference), duplicate_metrics=_path(metrics), coverage=_path(coverage)
+    )
     layout = {name: parameters.pop(name) for name in _LAYOUT if name in parameters}
     wanted = Marking(DuplicateMarking(**{"tag_kind": False, **parameters}), mate_tags, read_group)
 

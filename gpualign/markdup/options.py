@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from gpualign.fields import take
+from gpualign.markdup.params import RecordFiles
 from gpualign.options import SIZE, headed, options_of, output_option, together
 from gpualign.params import available_cores
 from gpualign.records.alignment_output import AlignmentLayout
@@ -29,7 +30,7 @@ output_options = headed(
         help="Format of the output.  [default: by the extension of -o, else sam]",
     ),
     options_of(AlignmentLayout, "compression_level", "write_index", "sort_memory", "tmp_dir"),
-    click.option("--reference", metavar="FILE", help="FASTA of CRAM files.  [default: what their header names]"),
+    options_of(RecordFiles, "reference"),
 )
 #: of samtools, which :func:`take_samtools_options` turns into ours
 samtools_options = together(

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from gpualign.fields import take
 from gpualign.markdup.options import output_options, samtools_options, take_layout, take_samtools_options
 from gpualign.markdup.params import NAME_ORDERS, RecordFiles
 from gpualign.options import command_line, headed, local_run_options, take_run_options
@@ -32,7 +33,7 @@ from gpualign.records.record_sorter import RecordOrder
 @output_options
 @headed("As in samtools sort", samtools_options)
 @local_run_options
-def command(records: str, by_name: bool, name_order: RecordOrder | None, template: bool, **values: Any) -> None:
+def command(by_name: bool, name_order: RecordOrder | None, template: bool, **values: Any) -> None:
     """Sort the records of a SAM, BAM or CRAM file by coordinate, by name or by template.
 
     IN is a file, or '-' for standard input. The order by coordinate is that of samtools sort: contig, position, forward
@@ -49,7 +50,7 @@ def command(records: str, by_name: bool, name_order: RecordOrder | None, templat
     order: RecordOrder = "template" if template else "coordinate"
     if by_name or name_order:
         order = name_order or "natural"
-    files = RecordFiles(records, values.pop("reference"))
+    files = take(RecordFiles, values)
     take_samtools_options(values, besides=0)
     options = take_run_options(values)
     layout = take_layout(values)

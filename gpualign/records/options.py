@@ -10,6 +10,7 @@ import click
 from gpualign.fields import option_of, take
 from gpualign.options import headed, options_of, together
 from gpualign.records.duplicates import DuplicateMarking
+from gpualign.records.side_files import SideFiles
 
 #: add the options of the read group, which :func:`take_read_group` collects
 read_group_options = headed(
@@ -50,20 +51,10 @@ marking_options = together(
             "[default: best]",
         ),
         options_of(DuplicateMarking, "count"),
-        click.option(
-            "--duplicate-metrics", metavar="FILE", help="Write counts of duplicates as Picard's MarkDuplicates does."
-        ),
+        options_of(SideFiles, "duplicate_metrics"),
     ),
     options_of(DuplicateMarking, "barcode_tags", "barcode_in_name", "umi_distance", "duplex", "group"),
 )
-coverage_option = click.option(
-    "--coverage",
-    metavar="FILE",
-    help="With --sort: write the depth of coverage, as bedGraph (FILE.bedgraph, .bg or .bed, or with .gz), "
-    "or as mosdepth does, to FILE.mosdepth.summary.txt and others.",
-)
-
-
 #: of `map`, which need not mark
 mark_option = headed(
     "Duplicates",
