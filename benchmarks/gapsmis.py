@@ -255,8 +255,8 @@ class Hybrid:
 
         self.device, self.problem, self.plain = device, problem, plain
         self.kernel = Filling(device, problem)
-        self.kernel.launch = tuning.Gapsmis(16, 16, 16, 16, thread_pairs=0)
-        defines = {**gapsmis.defines(problem.model, self.kernel.launch), "WALK": "0"}
+        self.kernel.numbers = tuning.Gapsmis(16, 16, 16, 16, thread_pairs=0)
+        defines = {**gapsmis.defines(problem.model, self.kernel.numbers), "WALK": "0"}
         self.kernel.module = device.module("bounded_gaps", defines)
         self.pool = ThreadPoolExecutor()
 

@@ -23,9 +23,8 @@ from gpualign import _native
 from gpualign.align.edit import tuning
 from gpualign.align.edit.cpu import MODES, VerifyPairs
 from gpualign.align.edit.device import plan as verify_plan
-from gpualign.align.edit.device.kernel import VerifyKernel
+from gpualign.align.edit.device.kernel import STAGE, VerifyKernel, planned
 from gpualign.align.edit.device.plan import Group, plan
-from gpualign.align.edit.stage import STAGE, planned
 from gpualign.run.abi import filled
 from gpualign.run.cuda import CudaBackend
 from gpualign.run.gpu import compiler

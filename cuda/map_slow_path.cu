@@ -51,6 +51,10 @@ KERNEL(find_slow) {
     for_each_part(launch, launch.mates, [](Mapper& mapper, uint32_t mate) { mapper.find(int(mate)); });
 }
 
+KERNEL(adapters_slow) {
+    for_each_part(launch, 1, [](Mapper& mapper, uint32_t) { mapper.clip_adapters(); });
+}
+
 KERNEL(seed_slow) {
     for_each_part(launch, launch.mates, [](Mapper& mapper, uint32_t mate) { mapper.seed(int(mate)); });
 }

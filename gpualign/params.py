@@ -63,7 +63,7 @@ class RunOptions:
     device: str = _running(
         "auto",
         "--device",
-        "auto, cpu, cuda, cuda:0,1 or cuda,cpu. auto: a GPU if there is one and enough work for it.",
+        "auto, cpu, cuda or cuda:0,1. auto: a GPU if there is one and enough work for it.",
         metavar="DEV",
     )
     max_gpu_mem: int | None = _running(

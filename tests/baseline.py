@@ -26,9 +26,14 @@ import pysam
 
 DATA = Path(__file__).parent.parent / "examples" / "data"
 SCORES = "--match 2 --mismatch -3 --gapopen 5 --gapext 2"
-#: fields of --json that depend on the machine or the moment
+#: fields of --json that depend on the machine, the moment or where the files lie
 UNSTEADY = (
     "version",
+    "command_line",
+    "date",
+    "inputs",
+    "outputs",
+    "reference",
     "device",
     "threads",
     "seconds",

@@ -27,11 +27,11 @@ def read_pairs(path: str, queries: list[str], targets: list[str]) -> tuple[NDArr
         parts = []
         while block := file.read(1 << 24):
             parts.append(block)
-        text = b"".join(parts).decode("latin-1")
+        text = b"".join(parts)  # not as text, in which parts of UTF-8 may be spaces or line ends
     first: list[int] = []
     second: list[int] = []
     for number, line in enumerate(text.splitlines(), 1):
-        fields = line.split()
+        fields = [field.decode("latin-1") for field in line.split()]
         if not fields or fields[0].startswith("#"):
             continue
         if len(fields) != 2:

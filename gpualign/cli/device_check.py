@@ -7,25 +7,27 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from gpualign.cli.device_facts import describe, table
 from gpualign.errors import DeviceError
 from gpualign.run.gpu import compiler
 from gpualign.run.gpu.device import Device, list_devices
+from gpualign.run.gpu.self_test import run_self_tests
 
-#: name -> "module:function"; the function takes an open Device and raises DeviceError when it differs from the CPU
+#: name -> "module:function", which yields self-tests
 SELF_TESTS: dict[str, str] = {
-    "distances": "gpualign.align.matrix.device.self_test:self_test",
-    "lcs": "gpualign.align.lcs.device.lengths:self_test",
-    "lcs subsequences": "gpualign.align.lcs.device.trace:self_test",
-    "map": "gpualign.map.device.self_test:self_test",
-    "map's records": "gpualign.map.device.self_test:self_test_of_records",
-    "mems": "gpualign.seeds.matches.self_test:self_test",
-    "pairwise": "gpualign.align.score.device.self_test:self_test",
-    "bounded gaps": "gpualign.align.score.device.self_test:self_test_gapsmis",
-    "search": "gpualign.align.patterns.device:self_test",
-    "verify": "gpualign.align.edit.device.kernel:self_test",
+    "distances": "gpualign.align.matrix.device.self_test:self_tests",
+    "lcs": "gpualign.align.lcs.device.lengths:self_tests",
+    "lcs subsequences": "gpualign.align.lcs.device.trace:self_tests",
+    "map": "gpualign.map.device.self_test:self_tests",
+    "map's records": "gpualign.map.device.self_test:self_tests_of_records",
+    "mems": "gpualign.seeds.matches.self_test:self_tests",
+    "pairwise": "gpualign.align.score.device.self_test:self_tests",
+    "bounded gaps": "gpualign.align.score.device.self_test:self_tests_of_gaps",
+    "search": "gpualign.align.patterns.device:self_tests",
+    "verify": "gpualign.align.edit.device.kernel:self_tests",
 }
 
 
@@ -82,8 +84,7 @@ def _steps(device: Device) -> Iterator[tuple[str, str, float]]:
         (f"load {len(wanted)} modules", lambda: device.call(device.prepare, wanted).result())
     ]
     for name, location in SELF_TESTS.items():
-        module, function = location.split(":")
-        steps.append((name, lambda m=module, f=function: _load(m, f)(device)))  # type: ignore[misc]
+        steps.append((name, partial(check, device, location)))
     for name, step in steps:
         start = time.perf_counter()
         try:
@@ -104,6 +105,11 @@ def modules_to_test(with_compiler: bool) -> list[compiler.Variant]:
     return list(wanted.values())
 
 
-def _load(module: str, function: str) -> Callable[[Device], object]:
-    loaded: Callable[[Device], object] = getattr(importlib.import_module(module), function)
-    return loaded
+def check(device: Device, location: str) -> None:
+    """Run the tests of an entry of :data:`SELF_TESTS`.
+
+    Raises:
+        DeviceError: as :func:`run_self_tests`.
+    """
+    module, function = location.split(":")
+    run_self_tests(device, getattr(importlib.import_module(module), function)())

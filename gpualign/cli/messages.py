@@ -27,6 +27,7 @@ def lose_messages_rather_than_results() -> None:
 
 
 def complain(prefix: str, message: str) -> None:
-    """Print an error on one line."""
+    """Print an error on one line; names in files may have characters that a terminal obeys."""
+    line = "".join(character if character.isprintable() else "?" for character in " ".join(message.split()))
     with contextlib.suppress(OSError, ValueError):
-        print(f"{prefix}: error: {' '.join(message.split())}", file=sys.stderr, flush=True)
+        print(f"{prefix}: error: {line}", file=sys.stderr, flush=True)

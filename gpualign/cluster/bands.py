@@ -60,7 +60,11 @@ class BandedAligner:
 
     def align_scored(self, block: PairBlock, scores: NDArray[np.int32]) -> Alignments:
         """Align pairs that score at least so much."""
-        return align_strand(self._problem, Candidates(block, *self._proved(block, scores.astype(np.int64))), 0)
+        return align_strand(self._problem, self.scored(block, scores), 0)
+
+    def scored(self, block: PairBlock, scores: NDArray[np.int32]) -> Candidates:
+        """Pairs that score at least so much, with the bands that this proves."""
+        return Candidates(block, *self._proved(block, scores.astype(np.int64)))
 
     def _proved(self, block: PairBlock, scores: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Diagonals that an alignment of at least these scores can touch.

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.align.score.alignments import Alignments, Measures
+from gpualign.align.score.cpu import Candidates, align_strand
+from gpualign.align.score.identity_filter import IdentityFilter, scores_nearby
 from gpualign.align.score.problem import PairProblem
 from gpualign.cluster.bands import BandedAligner, aligned_by_score, aligned_within, aligner_of
 from gpualign.sequences.columns import Columns
@@ -37,15 +39,12 @@ class NearPairs:
         wanted: which hits of each query count; others may be left out.
         least: float64 (p,), identities that count, at least that of the problem; None: that of the problem.
         highest: float32 (p,), the highest identity that each can have as far as is known; None: 1.
-        score: int32 (p,), what each one's optimal alignment scores at least, the lowest int32 where that is not known;
-            None: of no pair.
     """
 
     pairs: PairBlock
     wanted: Wanted
     least: NDArray[np.float64] | None = None
     highest: NDArray[np.float32] | None = None
-    score: NDArray[np.int32] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +90,11 @@ class ClusterProblem:
     def aligner(self) -> BandedAligner | None:
         """Aligns pairs whose edit distance is known."""
         return aligner_of(self.pairs)
+
+    @cached_property
+    def identity_filter(self) -> IdentityFilter:
+        """Of definitions 2 and 3."""
+        return IdentityFilter(self.pairs)
 
     def hits_of(self, alignments: Alignments) -> Hits:
         """Those that reach identity and coverage."""
@@ -143,20 +147,22 @@ def near_on_cpu(problem: ClusterProblem, item: NearPairs) -> Hits:
 
 def _aligned_in_rounds(problem: ClusterProblem, item: NearPairs) -> Hits:
     """Align pairs without an edit filter, those first that can have the highest identity."""
+    pairs, aligner = problem.pairs, problem.aligner
+    every = np.arange(len(item.pairs))
+    near, candidates = every, Candidates(item.pairs)
+    if aligner is not None:
+        candidates = aligner.scored(item.pairs, scores := scores_nearby(pairs, item.pairs))
+        near = problem.identity_filter.near(candidates, scores)
 
     def aligned(chosen: NDArray[np.int64]) -> Hits:
-        block = item.pairs.take(chosen)
-        if problem.aligner is None or item.score is None:
-            return problem.hits_of(aligned_by_score(problem.pairs, problem.aligner, block))
-        return problem.hits_of(problem.aligner.align_scored(block, item.score[chosen]))
+        return problem.hits_of(align_strand(pairs, candidates.take(chosen), 0))
 
-    every = np.arange(len(item.pairs))
     if item.wanted == "all":
-        return aligned(every)
+        return aligned(near)
     bound = -every.astype(np.float64)
     if item.wanted == "best":
         bound = np.ones(len(every)) if item.highest is None else item.highest.astype(np.float64)
-    return _in_rounds(item.pairs.queries, every, bound, item.wanted, aligned)
+    return _in_rounds(item.pairs.queries, near, bound[near], item.wanted, aligned)
 
 
 def _in_rounds(
@@ -167,7 +173,7 @@ def _in_rounds(
     aligned: Callable[[NDArray[np.int64]], Hits],
 ) -> Hits:
     """Align the pairs ``near`` of each query from the highest ``bound`` on, as long as one can still count."""
-    done: list[Hits] = []
+    done = [Hits.none()]
     best = np.full(int(queries.max()) + 1, -np.inf)
     while len(near):
         query = queries[near]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.cluster.cpu import Hits, Wanted
-from gpualign.cluster.near import Neighbors
+from gpualign.cluster.near import Neighbors, Queries
 from gpualign.cluster.sequences import ClusterInput
 from gpualign.sequences.columns import Columns
 
@@ -56,7 +56,7 @@ class Greedy:
     def __init__(self, data: ClusterInput, neighbors: Neighbors, first: bool) -> None:
         self._data, self._neighbors = data, neighbors
         self._wanted: Wanted = "first" if first else "best"
-        self._targets = neighbors.targets(kept=True)
+        self._targets = neighbors.targets()
         self._distinct = int(data.distinct.max(initial=-1)) + 1
         self._seen = np.zeros(self._distinct, np.int32)  # targets that a distinct sequence was compared with
         self._is_target = np.zeros(self._distinct, bool)
@@ -84,9 +84,11 @@ class Greedy:
         targets = len(self._targets)
         queries = rows[compared]
         hits = self._neighbors.of(
-            self._targets, queries, self._seen[queries], np.full(len(compared), targets), self._wanted,
+            self._targets,
+            Queries(queries, self._seen[queries], np.full(len(compared), targets, np.int32)),
+            self._wanted,
             self._clusters.identities(queries),
-        )  # fmt: skip
+        )
         self._clusters.compare(*hits.native)
         self._seen[rows] = targets
         # those that may become centroids, and hits with them of sequences that come later in the batch
@@ -95,14 +97,13 @@ class Greedy:
         may_found = may_found[np.argsort(first_at[may_found])]
         within = Hits.none()
         if len(may_found):
-            new = self._neighbors.targets(kept=False)
+            new = self._neighbors.targets()
             new.add(rows[may_found])
             before = np.searchsorted(first_at[may_found], last_at[compared]).astype(np.int32)
             if self._wanted == "first":  # a centroid that is known is before all of these
                 before[known[compared] >= 0] = 0
-            within = self._neighbors.of(
-                new, queries, np.zeros(len(compared), np.int32), before, "all", known[compared]
-            )  # fmt: skip
+            queries_within = Queries(queries, np.zeros(len(compared), np.int32), before)
+            within = self._neighbors.of(new, queries_within, "all", known[compared])
         joined = Joined(np.arange(first, last), *self._clusters.join(distinct, first, *within.native))
         self._add_targets(joined)
         return joined

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,16 +20,31 @@ from gpualign.sequences.offsets import cut_by_size
 from gpualign.sequences.pairs import PairBlock
 
 
+class Queries(NamedTuple):
+    """Distinct sequences, or their reverse complements, and which targets each is compared with.
+
+    Attributes:
+        sequences: int32 (q,).
+        first, last: int32 (q,), targets ``first`` ... ``last`` - 1.
+    """
+
+    sequences: NDArray[np.int32]
+    first: NDArray[np.int32]
+    last: NDArray[np.int32]
+
+    def take(self, chosen: NDArray[np.int64] | slice) -> Queries:
+        return Queries(*(array[chosen] for array in self))
+
+
 class Targets:
     """Distinct sequences that others may be near to, numbered as they are added.
 
     Args:
         lengths: int64, of all sequences.
-        kept: they are looked for again and again, so that workers keep what they have of them.
     """
 
-    def __init__(self, index: _native.ClusterIndex, lengths: NDArray[np.int64], kept: bool) -> None:
-        self._index, self._lengths, self._kept = index, lengths, kept
+    def __init__(self, index: _native.ClusterIndex, lengths: NDArray[np.int64]) -> None:
+        self._index, self._lengths = index, lengths
         self._added: list[NDArray[np.int32]] = []
         self._parts: list[TargetPart] = []
         self._count = 0
@@ -61,12 +77,11 @@ class Targets:
             symbols = int(self._lengths[self.distinct[last.first :]].sum())
             if len(last) > 3 * (self._count - first) or symbols > tuning.PART_SYMBOLS:
                 break
-            self._parts.pop().kept = False
-            first = last.first
+            first = self._parts.pop().first
         if first < self._count:
             new = self.distinct[first:]
             for start, stop in cut_by_size(self._lengths[new], tuning.PART_SYMBOLS):
-                self._parts.append(TargetPart(first + start, new[start:stop], self._kept))
+                self._parts.append(TargetPart(first + start, new[start:stop]))
         return self._parts
 
     @property
@@ -79,18 +94,15 @@ class Neighbors:
 
     Args:
         distinct: how many there are; with both strands their reverse complements follow.
-        remote: other machines look in parts of the targets.
 
     Attributes:
         equals_itself: bool (distinct,), the identity with itself is 1, and no other alignment scores as much.
         candidates: pairs that the words left so far.
     """
 
-    def __init__(
-        self, problem: ClusterProblem, backend: Backend, distinct: int, both: bool, threads: int, remote: bool
-    ) -> None:
+    def __init__(self, problem: ClusterProblem, backend: Backend, distinct: int, both: bool, threads: int) -> None:
         self._problem, self._backend, self._distinct = problem, backend, distinct
-        self._both, self._threads, self._remote = both, threads, remote
+        self._both, self._threads = both, threads
         self._word = word_length(problem)
         self._twins = _twins(problem, distinct, both) if _only_equal(problem) else None
         if self._twins is not None:
@@ -99,135 +111,97 @@ class Neighbors:
         self.equals_itself = _equal_to_themselves(problem, distinct)
         self.candidates = 0
 
-    def targets(self, kept: bool) -> Targets:
-        """An empty set; ``kept`` as of :class:`Targets`."""
-        return Targets(new_index(self._problem, self._word), self._problem.pairs.targets.lengths, kept)
+    def targets(self) -> Targets:
+        """An empty set."""
+        return Targets(new_index(self._problem, self._word), self._problem.pairs.targets.lengths)
 
-    def of(
-        self,
-        targets: Targets,
-        queries: NDArray[np.int32],
-        first: NDArray[np.int32],
-        last: NDArray[np.int32],
-        wanted: Wanted,
-        reached: NDArray[np.float64],
-    ) -> Hits:
-        """Hits of each query with the targets ``first`` ... ``last`` - 1.
+    def of(self, targets: Targets, queries: Queries, wanted: Wanted, reached: NDArray[np.float64]) -> Hits:
+        """Hits of each query.
 
         Args:
             reached: float64 (q,), an identity that each query is known to have with some other sequence, or less than
                 0. Hits of lower identity may be left out.
         """
-        if self._remote and self._twins is None:
-            items = self._of_parts(targets, *self._strands(queries, first, last), wanted)
+        if not self._backend.local and self._twins is None:
+            items = self._of_parts(targets, self._strands(queries), wanted)
             results = list(self._backend.run(items, self._stage))
             self.candidates += sum(pairs for _, pairs in results)
             return Hits.join([Hits.none(), *(hits for hits, _ in results)])
         if wanted == "first":
-            reached = np.full(len(queries), -1.0)  # an earlier target counts, however far it is
+            reached = np.full(len(queries.sequences), -1.0)  # an earlier target counts, however far it is
         likely = Hits.none()
         if wanted == "best" and self._word and self._twins is None:
-            likely = Hits.join([likely, *self.hits(self._likely(targets, queries, first, last))])
+            likely = Hits.join([likely, *self.hits(self._likely(targets, self._strands(queries)))])
             best = np.full(self._distinct, -1.0)
             np.maximum.at(best, likely.query % self._distinct, likely.identity)
-            reached = np.maximum(reached, best[queries])
-        near = self._near_pairs(targets, queries, first, last, wanted, reached)
+            reached = np.maximum(reached, best[queries.sequences])
+        near = self._near_pairs(targets, queries, wanted, reached)
         return Hits.join([likely, *self.hits(near)])
 
-    def _likely(
-        self, targets: Targets, queries: NDArray[np.int32], first: NDArray[np.int32], last: NDArray[np.int32]
-    ) -> Iterator[NearPairs]:
+    def _likely(self, targets: Targets, queries: Queries) -> Iterator[NearPairs]:
         """Each query with the target that has most of its words."""
-        queries, first, last = self._strands(queries, first, last)
-        found = targets.index.most_words(queries, first, last, self._threads)
+        found = targets.index.most_words(*queries, self._threads)
         some = np.flatnonzero(found >= 0)
-        for block in cut(queries[some], targets.distinct[found[some]], self._block_pairs):
+        for block in cut(queries.sequences[some], targets.distinct[found[some]], self._block_pairs):
             yield NearPairs(block, "all")
 
-    def _of_parts(
-        self,
-        targets: Targets,
-        queries: NDArray[np.int32],
-        first: NDArray[np.int32],
-        last: NDArray[np.int32],
-        wanted: Wanted,
-    ) -> Iterator[NearPart]:
+    def _of_parts(self, targets: Targets, queries: Queries, wanted: Wanted) -> Iterator[NearPart]:
         for part in targets.parts():
-            start, stop = (np.clip(end - part.first, 0, len(part)).astype(np.int32) for end in (first, last))
+            start, stop = (np.clip(end - part.first, 0, len(part)).astype(np.int32) for end in queries[1:])
             rows = np.flatnonzero(start < stop)
             for at in range(0, len(rows), tuning.QUERIES_SENT):
                 some = rows[at : at + tuning.QUERIES_SENT]
-                yield NearPart(part, queries[some], start[some], stop[some], wanted)
+                yield NearPart(part, queries.sequences[some], start[some], stop[some], wanted)
 
-    def _strands(
-        self, queries: NDArray[np.int32], first: NDArray[np.int32], last: NDArray[np.int32]
-    ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+    def _strands(self, queries: Queries) -> Queries:
         """Each query, and next to it its reverse complement if both strands are compared."""
         if self._both:
-            queries, first, last = np.repeat(queries, 2), np.repeat(first, 2), np.repeat(last, 2)
-            queries[1::2] += self._distinct
-        return tuple(np.ascontiguousarray(array, np.int32) for array in (queries, first, last))  # type: ignore[return-value]
+            queries = Queries(*(np.repeat(array, 2) for array in queries))
+            queries.sequences[1::2] += self._distinct
+        return Queries(*(np.ascontiguousarray(array, np.int32) for array in queries))
 
-    def blocks(
-        self, targets: Targets, queries: NDArray[np.int32], first: NDArray[np.int32], last: NDArray[np.int32]
-    ) -> Iterator[PairBlock]:
+    def blocks(self, targets: Targets, queries: Queries) -> Iterator[PairBlock]:
         """Pairs that may reach the identity, those of a query together."""
-        reached = np.full(len(queries), -1.0)
-        yield from (item.pairs for item in self._near_pairs(targets, queries, first, last, "all", reached))
+        reached = np.full(len(queries.sequences), -1.0)
+        yield from (item.pairs for item in self._near_pairs(targets, queries, "all", reached))
 
     def _near_pairs(
-        self,
-        targets: Targets,
-        queries: NDArray[np.int32],
-        first: NDArray[np.int32],
-        last: NDArray[np.int32],
-        wanted: Wanted,
-        reached: NDArray[np.float64],
+        self, targets: Targets, queries: Queries, wanted: Wanted, reached: NDArray[np.float64]
     ) -> Iterator[NearPairs]:
         """Pairs that may reach the identity, and ``reached`` of the query (q,) where that is more."""
         if self._twins is not None:
-            yield NearPairs(self._equal(self._twins, targets.distinct, queries, first, last), wanted)
+            yield NearPairs(self._equal(self._twins, targets.distinct, queries), wanted)
             return
         least = np.maximum(reached, self._problem.pairs.identity or 0.0)
         least = np.repeat(least, 2) if self._both else least
-        queries, first, last = self._strands(queries, first, last)
-        distinct = targets.distinct
-        work = np.cumsum(np.maximum(last - first, 0), dtype=np.int64)
+        queries, distinct = self._strands(queries), targets.distinct
+        work = np.cumsum(np.maximum(queries.last - queries.first, 0), dtype=np.int64)
         part = work // tuning.LOOKED_AT
-        borders = [0, *(np.flatnonzero(np.diff(part)) + 1).tolist(), len(queries)]
+        borders = [0, *(np.flatnonzero(np.diff(part)) + 1).tolist(), len(least)]
         for start, stop in pairwise(borders):
-            some = slice(start, stop)
-            rows, found, highest, score = targets.index.candidates(
-                queries[some], first[some], last[some], least[some], self._threads
-            )
+            some, enough = queries.take(slice(start, stop)), least[start:stop]
+            rows, found, highest = targets.index.candidates(*some, enough, self._threads)
             self.candidates += len(rows)
-            for piece in cut_slices(queries[some][rows], self._block_pairs):
-                block = PairBlock(queries[some][rows[piece]], distinct[found[piece]])
-                yield NearPairs(block, wanted, least[some][rows[piece]], highest[piece], score[piece])
+            for piece in cut_slices(some.sequences[rows], self._block_pairs):
+                block = PairBlock(some.sequences[rows[piece]], distinct[found[piece]])
+                yield NearPairs(block, wanted, enough[rows[piece]], highest[piece])
 
     @property
     def _block_pairs(self) -> int:
         return tuning.GPU_BLOCK_PAIRS if self._backend.on_gpu else tuning.BLOCK_PAIRS
 
-    def _equal(
-        self,
-        twins: NDArray[np.int32],
-        targets: NDArray[np.int32],
-        queries: NDArray[np.int32],
-        first: NDArray[np.int32],
-        last: NDArray[np.int32],
-    ) -> PairBlock:
+    def _equal(self, twins: NDArray[np.int32], targets: NDArray[np.int32], queries: Queries) -> PairBlock:
         """Reverse complements of the queries that are targets."""
         at = np.full(self._distinct + 1, -1, np.int32)
         at[targets] = np.arange(len(targets), dtype=np.int32)
-        found = at[twins[queries]]
-        chosen = np.flatnonzero((found >= first) & (found < last))
+        found = at[twins[queries.sequences]]
+        chosen = queries.sequences[(found >= queries.first) & (found < queries.last)]
         self.candidates += len(chosen)
-        return PairBlock(queries[chosen] + np.int32(self._distinct), twins[queries[chosen]])
+        return PairBlock(chosen + np.int32(self._distinct), twins[chosen])
 
     def hits(self, items: Iterator[NearPairs]) -> Iterator[Hits]:
         """Those of each item, or of pieces of it for other machines, in order."""
-        if self._remote:
+        if not self._backend.local:
             items = (
                 NearPairs(block, item.wanted)
                 for item in items

@@ -50,18 +50,17 @@ class TargetPart:
     Attributes:
         first: number of the first.
         distinct: int32 (n,), their sequences.
-        kept: workers keep it, and their index of it, although no item in flight needs it.
     """
 
     sent_once: ClassVar = True
 
-    def __init__(self, first: int, distinct: NDArray[np.int32], kept: bool) -> None:
-        self.first, self.distinct, self.kept = first, distinct, kept
+    def __init__(self, first: int, distinct: NDArray[np.int32]) -> None:
+        self.first, self.distinct = first, distinct
         self._indexing = threading.Lock()
         self._index: _native.ClusterIndex | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return TargetPart, (self.first, self.distinct, self.kept)
+        return TargetPart, (self.first, self.distinct)
 
     def __len__(self) -> int:
         return len(self.distinct)

@@ -61,7 +61,7 @@ def run_cluster(params: ClusterParams, files: ClusterFiles, options: RunOptions)
         with contextlib.ExitStack() as stack:
             out = stack.enter_context(run.table(columns_of(files), files.header))
             writer = ClusterWriter(params, files, data, options.threads, stack, out)
-            clusterer = Clusterer(params, scoring, data, opening.backend(), options, opening.remote)
+            clusterer = Clusterer(params, scoring, data, opening.backend(), options)
             with run.progress("sequence", len(data)) as progress:
                 for joined in clusterer.run(progress, files.resume):
                     writer.add(joined)
@@ -91,7 +91,6 @@ class Clusterer:
     """Clusters of ordered sequences on a backend.
 
     Args:
-        remote: the backend's stages run on other machines.
     """
 
     def __init__(
@@ -101,7 +100,6 @@ class Clusterer:
         data: ClusterInput,
         backend: Backend,
         options: RunOptions,
-        remote: bool = False,
     ) -> None:
         if data.sequences.codes.max(initial=0) < scoring.identical:
             scoring = without_codes(scoring)
@@ -111,7 +109,7 @@ class Clusterer:
         self._params, self._data, self._options = params, data, options
         self.distinct = int(data.distinct.max(initial=-1)) + 1
         self._symbols = options.batch_size * (tuning.GPU_FACTOR if backend.on_gpu else 1)
-        self._neighbors = Neighbors(self._problem, backend, self.distinct, params.both_strands, options.threads, remote)
+        self._neighbors = Neighbors(self._problem, backend, self.distinct, params.both_strands, options.threads)
         self.index_bytes = 0
 
     @property

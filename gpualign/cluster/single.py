@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign.cluster.cpu import NearPairs
-from gpualign.cluster.near import Neighbors
+from gpualign.cluster.near import Neighbors, Queries
 from gpualign.cluster.sequences import ClusterInput, numbered_as_met
 from gpualign.sequences.pairs import PairBlock
 
@@ -16,7 +16,7 @@ class SingleLinkage:
 
     def __init__(self, data: ClusterInput, neighbors: Neighbors) -> None:
         self._data, self._neighbors = data, neighbors
-        self._targets = neighbors.targets(kept=True)
+        self._targets = neighbors.targets()
         self._distinct = int(data.distinct.max(initial=-1)) + 1
         self._parent = np.arange(self._distinct)
 
@@ -31,7 +31,7 @@ class SingleLinkage:
         rows = np.arange(first, last, dtype=np.int32)
         self._targets.add(rows)
         links: list[tuple[int, int]] = []
-        for block in self._neighbors.blocks(self._targets, rows, np.zeros(len(rows), np.int32), rows):
+        for block in self._neighbors.blocks(self._targets, Queries(rows, np.zeros(len(rows), np.int32), rows)):
             self._join(block, links)
         return np.array(links, np.int32).reshape(-1, 2)
 

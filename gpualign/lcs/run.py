@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from gpualign.align.lcs.cpu import Winners
-from gpualign.align.lcs.query import QueryStrands, encode_query
-from gpualign.align.lcs.stage import lcs_stage, trace_stage
+from gpualign.align.lcs.cpu import ScoredBatch, Winners, score_on_cpu
+from gpualign.align.lcs.device.lengths import LcsKernel
+from gpualign.align.lcs.device.trace import LcsTraceKernel
+from gpualign.align.lcs.query import LcsQuery, QueryStrands, common_subsequences, encode_query
 from gpualign.align.lcs.tuning import KERNELS
 from gpualign.errors import InputError, counted, proteins_want
 from gpualign.lcs.output import NO_HITS, Hits, LcsWriter, columns_of
@@ -19,10 +20,11 @@ from gpualign.lcs.params import LcsFilterFiles, LcsFilterParams
 from gpualign.lcs.select import Collector, select
 from gpualign.params import RunOptions
 from gpualign.reads.reads import read_file
+from gpualign.run.gpu.pinned_pool import pinned_copy
 from gpualign.run.malloc_tuning import reuse_memory
 from gpualign.run.run_context import RunContext
 from gpualign.run.select import Work
-from gpualign.run.stage import Backend
+from gpualign.run.stage import Backend, Run, Stage
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.strands import reverse_complement
 from gpualign.streaming.ordered import run_ordered
@@ -37,6 +39,8 @@ _PROTEINS = "--alphabet protein"
 GPU_BATCH_FACTOR = 4
 #: subjects traced in one call of a core, and in one batch of a GPU
 MAX_TRACED, MAX_TRACED_ON_GPU = 64, 4096
+#: batches in flight on a device
+_SLOTS = 3
 
 
 def read_queries(params: LcsFilterParams, files: LcsFilterFiles) -> list[QueryStrands]:
@@ -142,7 +146,7 @@ def run_lcs_filter(params: LcsFilterParams, files: LcsFilterFiles, options: RunO
         if backend.on_gpu:
             reuse_memory()  # batch after batch wants buffers of the same sizes
             factor = GPU_BATCH_FACTOR
-        chunks = _chunks(files, factor * options.batch_size, opening.remote)
+        chunks = _chunks(files, factor * options.batch_size)
         with run.progress("bases") as progress:
             for hits, residues in lcs.run(backend, chunks, partial(_parse_chunk, params, files)):
                 writer.write(hits)
@@ -185,10 +189,13 @@ def trace(queries: list[QueryStrands], hits: Hits, threads: int, backend: Backen
     return replace(hits, subsequences=traced)
 
 
-def _chunks(files: LcsFilterFiles, chunk_bytes: int, remote: bool) -> Iterator[Chunk]:
+def _chunks(files: LcsFilterFiles, chunk_bytes: int) -> Iterator[Chunk]:
     for path in files.subjects:
         with InputFile(path) as file:
-            yield from (read_line_chunks if files.lines else read_file)(file, chunk_bytes, remote=remote)
+            if files.lines:
+                yield from read_line_chunks(file, chunk_bytes, numbered=True)
+            else:
+                yield from read_file(file, chunk_bytes)
 
 
 def _parse_chunk(params: LcsFilterParams, files: LcsFilterFiles, chunk: Chunk) -> SequenceBatch:
@@ -201,3 +208,33 @@ def _parse_chunk(params: LcsFilterParams, files: LcsFilterFiles, chunk: Chunk) -
             return batch
         # checked above; what is written must be the record as it was
     return parse(chunk, "any", comments=params.whole_records)
+
+
+def trace_stage() -> Stage[Winners, list[bytes]]:
+    """The stage from :class:`Winners` to their longest common subsequences."""
+
+    def trace(winners: Winners) -> list[bytes]:
+        return common_subsequences(winners.query, winners.subjects, winners.lengths)
+
+    return Stage(trace, LcsTraceKernel)
+
+
+def lcs_stage(
+    queries: Sequence[LcsQuery],
+    read: Callable[[Any], SequenceBatch],
+    select: Callable[[ScoredBatch], Any] = lambda scored: scored,
+) -> Stage[Any, Any]:
+    """The stage over items that ``read`` parses into batches.
+
+    Args:
+        select: makes the result of what was scored.
+    """
+
+    def on_cpu(item: Any) -> Any:
+        return select(score_on_cpu(queries, read(item)))
+
+    def on_device(item: Any, run: Run) -> Any:
+        batch = read(item)
+        return select(run(lambda allocate: replace(batch, bases=pinned_copy(batch.bases, allocate))))
+
+    return Stage(on_cpu, partial(LcsKernel, queries=queries), on_device, slots=_SLOTS)

@@ -88,7 +88,7 @@ class Mapper:
         reference: nucleotide sequences, a file of them, or a saved index.
         preset: "sr", "sr-sensitive", "hifi", "ont", "asm5", "asm10", "asm20" or minimap2's name of one, as for
             ``gpualign map -x``.
-        device: "auto", "cpu", "cuda", "cuda:0,1", "cuda,cpu"; single reads are mapped on the CPU.
+        device: "auto", "cpu", "cuda", "cuda:0,1"; single reads are mapped on the CPU.
         threads: host threads; 0: all cores.
         parameters: fields of :class:`gpualign.map.params.MapParams` and its groups, which override the preset:
             ``error_rate``, ``k``, ``w``, ``match``, ``mismatch``, ``gap_open``, ``gap_extend``, ``clip``,

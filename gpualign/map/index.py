@@ -170,8 +170,9 @@ def alt_contigs(names: list[str], path: str | None) -> NDArray[np.uint8]:
     if path is None:
         return np.array([_ALT_NAME.fullmatch(name) is not None for name in names], np.uint8)
     with InputFile(path) as file:
-        lines = file.read(_MAX_ALT_BYTES).decode("latin-1").splitlines()
-    listed = {line.split("\t")[0].strip() for line in lines if line.strip() and not line.startswith("@")}
+        lines = file.read(_MAX_ALT_BYTES).splitlines()
+    named = (line.split(b"\t")[0].strip() for line in lines if line.strip() and not line.startswith(b"@"))
+    listed = {name.decode("latin-1") for name in named}
     chosen = np.array([name in listed for name in names], np.uint8)
     if not chosen.any():
         raise InputError("it names no contig of the reference", path)

@@ -321,12 +321,8 @@ class Sample:
         first = self.files.reads[0]
         return "stdin" if first == "-" else os.path.basename(first).split(".")[0]
 
-    def open_reads(self, stack: ExitStack, remote: bool = False) -> Lanes:
-        """The reads, open as long as ``stack``.
-
-        Args:
-            remote: parsers are on other machines.
-        """
+    def open_reads(self, stack: ExitStack) -> Lanes:
+        """The reads, open as long as ``stack``."""
         files, records = self.files, self.records
         lanes = Lanes(
             files.reads,
@@ -336,7 +332,6 @@ class Sample:
             check_names=files.check_names,
             threads=self.options.threads,
             groups=[parse_read_group(line)[1] for line in records.lane_groups],
-            remote=remote,
             reference_path=_cram_reference(files.reference),
             keep_read_groups=not records.groups,
             comments=records.copy_comments or files.write_reads,

@@ -82,6 +82,9 @@ _MANY_OTHERS = 0.2
 #: share of the cytosines outside CpG, of at least so many, that are converted in any bisulfite reads: most are not
 #: methylated, in plants either
 _FEW_CONVERTED, _MANY_CYTOSINES = 0.5, 1000
+#: in reads of a non-directional library, the share of C and G that are, in each read, the rarer of both: a third if
+#: half of the cytosines are converted
+_MANY_RARER = 1 / 3
 
 
 def warn_of_meth(params: MapParams, records: RecordOptions, warn: Callable[[str], None]) -> None:
@@ -105,6 +108,12 @@ def warn_of_library(params: MapParams, statistics: MapStatistics, warn: Callable
             f"the reads do not look converted: {100 * converted / cytosines:.0f} % of their cytosines outside CpG are "
             "(reads that are no bisulfite reads are mapped without --meth)"
         )
+    c_and_g, rarer = statistics.c_and_g, statistics.rarer_of_c_and_g
+    if c_and_g >= _MANY_CYTOSINES and rarer > _MANY_RARER * c_and_g:
+        return warn(  # unconverted reads fit both kinds equally well, with a mapping quality that counts no cytosine
+            f"the reads do not look converted: they have C and G, {100 * rarer / c_and_g:.0f} % of them the rarer one "
+            "of their read (reads that are no bisulfite reads are mapped without --meth)"
+        )
     other = statistics.other_library / max(1, statistics.reads)
     if other >= _MANY_OTHERS:
         way = "add --pbat" if params.meth == "directional" else "leave out --pbat"
@@ -112,13 +121,22 @@ def warn_of_library(params: MapParams, statistics: MapStatistics, warn: Callable
         warn(f"the bases of {100 * other:.0f} % of the reads suggest that they were converted the other way ({advice})")
 
 
+def _c_and_g(reads: SequenceBatch) -> tuple[int, int]:
+    """C and G of the reads, and how many of them are the rarer of both in their read."""
+    lower = reads.bases | np.uint8(0x20)
+    c, g = (np.diff(np.concatenate(([0], np.cumsum(lower == ord(base))))[reads.base_offsets]) for base in "cg")
+    return int(c.sum() + g.sum()), int(np.minimum(c, g).sum())
+
+
 def with_conversions(
     found: Found, statistics: MapStatistics, index: MinimizerIndex, params: MapParams, rules: MethylationRules
 ) -> tuple[Found, MapStatistics]:
     """A batch whose unconverted reads have failed, and its statistics with those of its cytosines."""
     alignments, reads = found.alignments, found.sequences()
-    other = 0
-    if params.meth != "non-directional":
+    other = c_and_g = rarer = 0
+    if params.meth == "non-directional":
+        c_and_g, rarer = _c_and_g(reads)
+    else:
         likely = _native.likely_conversions(reads.bases, reads.base_offsets, reads.mates)
         other = int(np.count_nonzero(likely != conversions_of(params.meth, reads.mates, len(reads))))
     max_unconverted = -1 if rules.max_unconverted is None else rules.max_unconverted
@@ -137,5 +155,7 @@ def with_conversions(
         conversions_by_contig=by_contig,
         unconverted=failed,
         other_library=other,
+        c_and_g=c_and_g,
+        rarer_of_c_and_g=rarer,
     )
     return replace(found, alignments=replace(alignments, flag=flags)), counted

@@ -45,7 +45,7 @@ def run_map(sample: Sample, command: str = "map") -> None:
     bases, longest = symbols_in_files(*files.files), longest_read(files.reads[0])
     work = work_of(bases, longest, params, sample.layout.record_form)
     with run.opening(work) as opening, ExitStack() as stack:
-        lanes = sample.open_reads(stack, opening.remote)
+        lanes = sample.open_reads(stack)
         index, reads = index_for(sample, lanes, run)
         report.stage("index")
         backend = opening.backend()
@@ -61,12 +61,13 @@ def run_map(sample: Sample, command: str = "map") -> None:
             factor, slots = _device_batches(sample, bases, memory - resident_bytes(index, memory))
         if reads is None:  # else the first ones were read to choose the index
             allocate = pinned_allocator(backend.devices)
-            reads = lanes.reads(options.batch_size * factor, backend.on_gpu and unparsed, allocate)
+            as_text = unparsed and (backend.on_gpu or not backend.local)
+            reads = lanes.reads(options.batch_size * factor, as_text, allocate)
         library, reads = find_library(index, reads, lanes.paired, params, options.threads, run.warn)
         report.stage("insert sizes")
         run.begin_timeline(MAP_STEPS)
         with run.progress("read") as progress, MapOutputs(sample, lanes, index, backend.codec) as out:
-            stage = Mapping(out.formatter(library), lanes.remote, unparsed).stage(slots)
+            stage = Mapping(out.formatter(library), unparsed).stage(slots)
             with closing(backend.run(reads, stage)) as mapped:  # its threads wait for devices: closed before these
                 for written, counts in mapped:
                     out.write(written, counts)

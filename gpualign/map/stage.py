@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -69,18 +70,20 @@ def map_batch_on_device(
 
 
 class Mapping:
-    """Makes records of batches of reads, which other machines may do: it pickles with the index.
+    """Makes records of batches of reads. It pickles with the index; a copy compresses BAM, which then travels.
 
     Args:
-        remote: it runs on other machines: records are compressed before transfer, if they may be.
         unparsed: devices parse the text, for which its records must have been counted.
     """
 
-    def __init__(self, formatter: RecordFormatter, remote: bool = False, unparsed: bool = False) -> None:
+    def __init__(self, formatter: RecordFormatter, unparsed: bool = False) -> None:
         self.formatter = formatter
-        self._counts_records = remote and unparsed  # elsewhere the reader has counted them
-        self._deflates = remote and formatter.sample.layout.deflates_batches
+        self._unparsed, self._deflates = unparsed, False
         self._memory = BufferPool()
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._deflates = self.formatter.sample.layout.deflates_batches
 
     def stage(self, slots: int = tuning.SLOTS) -> Stage[Reads, Mapped]:
         sorts = self.formatter.sample.layout.held
@@ -105,7 +108,7 @@ class Mapping:
         faster.
         """
         before = STEPS.of_thread()
-        found = self._map_on_device(reads.as_texts() if self._counts_records else reads, run)
+        found = self._map_on_device(reads.as_texts() if self._unparsed else reads, run)
         found, statistics = self._to_write(found, reads.read_group)
         if self.formatter.better_on_device(found):
             with contextlib.suppress(NvcompError):

@@ -64,6 +64,8 @@ class MapStatistics:
             for R1 and six for R2 at each position; conversions_by_contig: six for each contig.
         unconverted: reads that failed as they are unconverted.
         other_library: reads of a directional or pbat library whose bases suggest the other conversion.
+        c_and_g: C and G in the reads of a non-directional library.
+        rarer_of_c_and_g: those of them that are the rarer of both in their read.
         insert_sizes: pairs in the library's orientation, both mates with :data:`_SURE_MAPQ`, in bins.
         on_gpu: reads that a GPU mapped.
         seconds: float64, :func:`thread_seconds` summed over threads.
@@ -89,6 +91,8 @@ class MapStatistics:
     conversions_by_contig: NDArray[np.int64] = field(default_factory=_none)
     unconverted: int = 0
     other_library: int = 0
+    c_and_g: int = 0
+    rarer_of_c_and_g: int = 0
     on_gpu: int = 0
     seconds: NDArray[np.float64] = field(default_factory=lambda: np.zeros(len(_BATCH_STEPS)))
 

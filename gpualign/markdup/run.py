@@ -11,13 +11,14 @@ from gpualign import _native
 from gpualign.errors import InputError, UsageError, counted
 from gpualign.markdup.params import Marking, RecordFiles
 from gpualign.markdup.record_header import record_header
-from gpualign.markdup.templates import Plan, chunk_bytes, peeked, prepared_batches, said_order
+from gpualign.markdup.templates import Plan, chunk_bytes, peeked, prepared_batches, preparer, said_order
 from gpualign.markdup.tuning import LEVEL_OF_SORT, work_of
 from gpualign.params import RunOptions
 from gpualign.records.alignment_output import AlignmentLayout, HeldRecords, open_held
 from gpualign.records.observer import duplicates_summary, observing, warn_of_barcodes
 from gpualign.records.record_input import RecordChunk, RecordInput
 from gpualign.records.record_sorter import RecordBatch, RecordOrder
+from gpualign.records.second_reading import Reopened
 from gpualign.run.malloc_tuning import small_pages
 from gpualign.run.run_context import RunContext
 from gpualign.streaming.ordered import run_ordered
@@ -97,7 +98,15 @@ def run_markdup(
         with (
             opened(run, source) as codec,
             observing(*of_output, header, source.contigs, options.threads, numbers) as observer,
-            open_held(options.output, layout, source.contigs, options.threads, observer, codec) as out,
+            open_held(
+                options.output,
+                layout,
+                source.contigs,
+                options.threads,
+                observer,
+                codec,
+                _again(files, source, plan, marking, layout, options, codec),
+            ) as out,
         ):
             out.write(layout.header(header, source.contigs))
             count = hold_all(out, prepared_batches(source, plan, marking, observer, layout, options, codec), run)
@@ -105,6 +114,31 @@ def run_markdup(
     warn_of_barcodes(observer.report, run.warn)
     run.report |= observer.report
     return run.finish(counted(count, "record") + duplicates_summary(observer.report), records=count)
+
+
+def _again(
+    files: RecordFiles,
+    source: RecordInput,
+    plan: Plan,
+    marking: Marking,
+    layout: AlignmentLayout,
+    options: RunOptions,
+    codec: BgzfCodec,
+) -> tuple[str, Callable[[], Reopened]] | None:
+    """What reads the input a second time, for :func:`open_held`; None: its records must be held."""
+    in_order = layout.order in ("input", said_order(source.header))
+    if not source.stored_bam or plan.collated(marking) or not in_order:
+        return None
+    prepare = preparer(plan, marking, layout, None)
+
+    @contextmanager
+    def reopened() -> Iterator[tuple[Iterator[RecordChunk], Callable[[RecordChunk], RecordBatch]]]:
+        with records_of(files, options) as again:
+            again.inflate_by(codec)
+            chunks = again.chunks(chunk_bytes(options, layout), templates=True)
+            yield chunks, lambda chunk: prepare(chunk.records(), None)[0]
+
+    return files.records, reopened
 
 
 def hold_all(out: HeldRecords, batches: Generator[RecordBatch, None, None], run: RunContext) -> int:

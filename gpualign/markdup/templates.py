@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import chain
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,6 +85,31 @@ class Plan:
         return "names" if self.grouped or self.collated(marking) else "records"
 
 
+#: records, and their numbers in the input if they come in another order -> a batch, and hashes of the names of its
+#: templates that lack a read
+Prepare = Callable[[Records, "NDArray[np.uint64] | None"], tuple[RecordBatch, NDArray[np.uint64]]]
+
+
+def preparer(plan: Plan, marking: Marking, layout: AlignmentLayout, take: Callable[[Records], Any] | None) -> Prepare:
+    """What makes batches of records template by template; from any thread.
+
+    Args:
+        layout: of the output, in whose order the batches are sorted.
+        take: what is taken of a batch's records to find duplicates.
+    """
+    own_tags, added, templates = marking.own_tags, marking.added, plan.numbers(marking)
+
+    @STEPS.at("mark")
+    def prepared(records: Records, numbers: NDArray[np.uint64] | None) -> tuple[RecordBatch, NDArray[np.uint64]]:
+        changed, incomplete = _native.prepare_templates(records, plan.mate_tags, own_tags, added, plan.grouped)
+        if changed is None:
+            changed = records if numbers is None else records.copy()  # which are in memory that is used again
+        marks = None if take is None else take(changed)
+        return RecordBatch.of(changed, layout.order, marks, templates, numbers, keep=True), incomplete
+
+    return prepared
+
+
 def prepared_batches(
     source: RecordInput,
     plan: Plan,
@@ -103,17 +128,7 @@ def prepared_batches(
     Raises:
         InputError: a damaged file, or one whose templates are not together where it seemed so.
     """
-    own_tags, added, templates = marking.own_tags, marking.added, plan.numbers(marking)
-
-    @STEPS.at("mark")
-    def prepared(records: Records, numbers: NDArray[np.uint64] | None) -> tuple[RecordBatch, NDArray[np.uint64]]:
-        """A batch, and hashes of the names of its templates that lack a read."""
-        changed, incomplete = _native.prepare_templates(records, plan.mate_tags, own_tags, added, plan.grouped)
-        if changed is None:
-            changed = records if numbers is None else records.copy()  # which are in memory that is used again
-        marks = None if observer.take is None else observer.take(changed)
-        return RecordBatch.of(changed, layout.order, marks, templates, numbers, keep=True), incomplete
-
+    prepared = preparer(plan, marking, layout, observer.take)
     if plan.collated(marking):  # by way of a sorter of its own, which has half of the memory
         memory = (layout.sort_memory or usual_memory(options.threads)) // 2
         folder = temporary_folder(options.output, layout.tmp_dir)

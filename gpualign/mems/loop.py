@@ -122,7 +122,6 @@ class Run:
         finish: Callable[[Job], Any] | None = None,
     ) -> None:
         self.search, self.backend, self.counts = search, backend, counts
-        self._cluster = options.dask is not None
         self._finish = finish or self._print
         self._printing = backend.on_gpu and finish is None and search.printed_on_device
         self._threads = options.threads
@@ -179,7 +178,7 @@ class Run:
     ) -> Iterator[tuple[Piece | None, BatchSize, Iterable[Printed | MemColumns | Job]]]:
         """Piece, or None for a batch; the size of its batch; what was found in it."""
         search = self.search
-        if not self._cluster:
+        if self.backend.local:
             texts = run_ordered(batches, partial(search.prepare, deferred=self.backend.on_gpu), self._threads)
             sources = run_ordered(texts, self._staged, _STAGERS) if self.backend.on_gpu else texts
             stage: Stage[Any, Matches] = Stage(self._find, partial(kernel_for, search=search, printing=self._printing))

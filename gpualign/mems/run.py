@@ -102,10 +102,9 @@ def _batches(
         queries,
         params.strand_bits,
         batch_bases=lambda: batch_bases(options, opening.on_gpu()),
-        remote=opening.remote,
-        deferred=lambda: options.dask is not None or opening.on_gpu(),
+        deferred=opening.on_gpu,
     )
-    return batches_ahead(files, lambda: options.dask is None and opening.on_gpu(), options.threads)
+    return batches_ahead(files, opening.on_gpu, options.threads)
 
 
 def _facts(index: MemsIndex) -> dict[str, int]:

@@ -52,13 +52,11 @@ class Lanes:
         check_names: mates must have one name (but for /1 and /2), and an interleaved file must have pairs.
         threads: limit of the threads that inflate each file, and of those that parse it.
         groups: ID of each lane's read group, if it has one of its own.
-        remote: parsers are on other machines.
         reference_path, keep_read_groups, comments: see :class:`ReadSource`.
 
     Attributes:
         header: the joint header of SAM, BAM or CRAM files (:attr:`ReadSource.header`), or None.
         paired: there are pairs.
-        remote: as given.
 
     Raises:
         InputError: a file cannot be opened or is in no known format, or the files' headers contradict each other.
@@ -74,16 +72,14 @@ class Lanes:
         check_names: bool = True,
         threads: int = 1,
         groups: Sequence[str] = (),
-        remote: bool = False,
         reference_path: str | None = None,
         keep_read_groups: bool = True,
         comments: bool = False,
     ) -> None:
-        self.remote = remote
         self.first: list[ReadSource] = []
         self.second: list[ReadSource] = []
         self._stack, self._check_names, self._groups, self._threads = stack, check_names, groups, threads
-        how = (reference_path, keep_read_groups, comments, threads, remote, interleaved)
+        how = (reference_path, keep_read_groups, comments, threads)
         for paths in itertools.zip_longest(reads, mates):
             opened = open_together([path for path in paths if path is not None], stack)
             for sources, path, raw in zip((self.first, self.second), paths, opened, strict=False):
@@ -121,7 +117,7 @@ class Lanes:
         parsers = min(self._threads, tuning.PARSERS)
         for first, second, group in itertools.zip_longest(self.first, self.second, self._groups):
             if second is not None:
-                reads = paired_reads(first, second, batch_bases, self._check_names, parsers, as_text or self.remote)
+                reads = paired_reads(first, second, batch_bases, self._check_names, parsers, as_text)
             elif self.paired:
                 reads = interleaved_reads(first, batch_bases, parsers, self._check_names)
             else:
@@ -141,7 +137,7 @@ def paired_reads(
     """Pair the records of two files by their order; ``threads`` threads parse each file.
 
     Args:
-        as_text: yield text that devices can parse as :class:`FastqText`, for them or for other machines.
+        as_text: yield text that devices can parse as :class:`FastqText`.
 
     Raises:
         InputError: the files differ in their number of records.
@@ -225,8 +221,7 @@ def _pairs(
 def interleaved_reads(
     source: ReadSource, batch_bases: int, threads: int = 1, with_pairs: bool = True
 ) -> Iterator[Reads]:
-    """Neighbours of one name (but for /1 and /2) are pairs, all others single reads. Chunks that split no pair are left
-    unparsed, except the first ones, which are checked.
+    """Neighbours of one name (but for /1 and /2) are pairs, all others single reads.
 
     Args:
         with_pairs: a file without pairs is an error.
@@ -235,7 +230,7 @@ def interleaved_reads(
         InputError: mates are not neighbours: a record says that it is one of a pair, and its mate is not next to
             it; or the first reads show that the file is not interleaved.
     """
-    paths, check = (source.path,), InterleavingCheck(source.path, source.paired or not with_pairs)
+    check = InterleavingCheck(source.path, source.paired or not with_pairs)
     if source.header is not None:  # SAM, BAM and CRAM have flags
         yield from _interleaved_batches(source.records(batch_bases), source.path, threads, check, False)
         return
@@ -244,17 +239,7 @@ def interleaved_reads(
     )
     all_dots = neighbours_have_dots(names)
     warn_of_order(list(itertools.pairwise(names[:2])), all_dots, shown_input(source.path))
-    for chunk in chunks:
-        if not chunk.paired:
-            rest = itertools.chain((chunk,), chunks)
-            yield from _interleaved_batches(rest, source.path, threads, check, all_dots)
-            return
-        reads = Reads((chunk,), paths, all_dots=all_dots, neighbours=True)
-        if not check.done:
-            reads = reads.parsed()
-            check.add(reads.columns())
-        yield reads
-    check.finish()
+    yield from _interleaved_batches(chunks, source.path, threads, check, all_dots)
 
 
 def _interleaved_batches(

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.errors import InputError, check_count, shown_input
 from gpualign.reads.fastq_text import FastqText
-from gpualign.reads.packed import Packed
 from gpualign.records.header_text import checked_lines, in_utf8
 from gpualign.records.record_input import RECORD_MAGICS, RecordChunk, RecordInput
 from gpualign.records.sam_header import dropped_tags
@@ -30,9 +29,8 @@ from gpualign.text import tuning
 from gpualign.text.chunks import read_chunks
 from gpualign.text.fastx import Chunk, LongRecord, SequenceAlphabet
 from gpualign.text.files import InputFile
-from gpualign.text.mate_names import pair_neighbours
 from gpualign.text.streams import TextOfPieces
-from gpualign.text.text import InPieces, Source, Streamed, source_of
+from gpualign.text.text import InPieces, Streamed, source_of
 
 #: about how many bytes of FASTQ text, or of records, a base has; batch sizes are in bases
 _BYTES_PER_BASE = 2
@@ -53,8 +51,6 @@ class ReadSource:
         keep_read_groups: see :func:`dropped_tags`.
         comments: keep what follows the names of FASTA and FASTQ records.
         threads: threads that inflate BGZF or decode CRAM.
-        remote: parsers are on other machines, which get BGZF unchanged. Local parsers read plain text themselves.
-        interleaved: split no pair of an interleaved file.
         opened: see :class:`InputFile`.
 
     Attributes:
@@ -77,12 +73,9 @@ class ReadSource:
         keep_read_groups: bool = True,
         comments: bool = False,
         threads: int = 1,
-        remote: bool = False,
-        interleaved: bool = False,
         opened: Any = None,
     ) -> None:
         self.path, self._comments = path, comments
-        self._remote, self._interleaved = remote, interleaved
         self.inflaters = 1
         self.allocate: Allocate = no_pinned
         self.alphabet: SequenceAlphabet = "nucleotide"
@@ -105,8 +98,7 @@ class ReadSource:
 
     def chunks(self, batch_bases: int) -> Iterator[Chunk]:
         """The chunks of a FASTA or FASTQ file."""
-        how = self._remote, self._interleaved, self.inflaters, self.allocate
-        for chunk in read_file(self.file, batch_bases * _BYTES_PER_BASE, *how):
+        for chunk in read_file(self.file, batch_bases * _BYTES_PER_BASE, self.inflaters, self.allocate):
             yield replace(chunk, comments=self._comments, alphabet=self.alphabet)
 
     def records(self, batch_bases: int) -> Iterator[Records]:
@@ -125,12 +117,7 @@ class ReadSource:
         if self._alignments is not None:
             yield from (records.columns() for records in self.records(batch_bases))
             return
-        source: Source
-        if self._remote and self.file.regular and self.file.bgzf and self.file.magic.startswith(b"@"):
-            source = Packed(self.file)  # no long records in FASTQ
-        else:
-            source = source_of(self.file, remote=self._remote)
-        yield from read_chunks(source, size, long_records=True)
+        yield from read_chunks(source_of(self.file), size, long_records=True)
 
     def close(self) -> None:
         self._opened.close()
@@ -170,25 +157,11 @@ def joined_header(sources: Sequence[ReadSource], keep_read_groups: bool = True) 
     return header
 
 
-def read_file(
-    file: InputFile,
-    chunk_bytes: int,
-    remote: bool = False,
-    interleaved: bool = False,
-    inflaters: int = 1,
-    allocate: Allocate = no_pinned,
-) -> Iterator[Chunk]:
+def read_file(file: InputFile, chunk_bytes: int, inflaters: int = 1, allocate: Allocate = no_pinned) -> Iterator[Chunk]:
     """The chunks of a FASTA or FASTQ file; arguments: see :class:`ReadSource`."""
     if file.regular and not (file.plain or file.bgzf):
         return _prefetched_chunks(file, chunk_bytes, inflaters, allocate)
-    source: Source
-    if remote and file.regular and file.bgzf:
-        source = Packed(file, interleaved)
-    elif file.in_pieces:
-        source = InPieces(file)
-    else:
-        source = source_of(file, remote=remote, allocate=allocate)
-    return read_chunks(source, chunk_bytes)
+    return read_chunks(InPieces(file) if file.in_pieces else source_of(file, allocate=allocate), chunk_bytes)
 
 
 def _prefetched_chunks(file: InputFile, chunk_bytes: int, inflaters: int, allocate: Allocate) -> Iterator[Chunk]:
@@ -255,7 +228,6 @@ class Reads:
         paths: of the files, for messages.
         check_names: the mates of a pair must have one name (but for /1 and /2).
         all_dots: all names end in .1 or .2, the mates' numbers.
-        neighbours: in the one file, neighbours of one name are pairs.
         single: no read of the one file may be one of a pair.
         read_group: ID of their own read group, if any.
     """
@@ -264,7 +236,6 @@ class Reads:
     paths: tuple[str, ...] = ()
     check_names: bool = True
     all_dots: bool = False
-    neighbours: bool = False
     single: bool = False
     read_group: str | None = None
 
@@ -279,11 +250,6 @@ class Reads:
         texts = tuple(side for side in self.sides if isinstance(side, FastqText))
         return texts if len(texts) == len(self.sides) else ()
 
-    @property
-    def text_bytes(self) -> int:
-        """Bytes of their chunks."""
-        return sum(getattr(side, "text_bytes", 0) for side in self.sides)
-
     def columns(self) -> SequenceBatch:
         """The reads, mates as neighbours.
 
@@ -294,8 +260,6 @@ class Reads:
         if self.paired:
             return self._joined(*batches)
         (batch,) = batches
-        if self.neighbours:
-            return pair_neighbours(batch, self.paths[0], self.all_dots)
         if self.single and batch.flags is not None and (batch.flags & _PAIRED).any():
             name = batch.name(int(np.argmax(batch.flags & _PAIRED)))
             raise InputError(f"'{name}' is one of a pair, and the first read is not (give -p)", self.paths[0])
@@ -307,9 +271,8 @@ class Reads:
 
     def as_texts(self) -> Reads:
         """The reads with chunks made :attr:`texts`, if devices can parse all of them; else unchanged."""
-        chunks = [] if self.neighbours else [side for side in self.sides if isinstance(side, Chunk)]
         with STEPS.at("parse"):
-            found = (FastqText.of(replace(chunk, data=chunk.data.inflated(chunk.path))) for chunk in chunks)
+            found = (FastqText.of(side) for side in self.sides if isinstance(side, Chunk))
             texts = tuple(text for text in found if text is not None)
         return replace(self, sides=texts) if len(texts) == len(self.sides) else self
 

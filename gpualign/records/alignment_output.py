@@ -24,6 +24,7 @@ from gpualign.records.cram import CramIndex, cram_writer
 from gpualign.records.observer import RecordObserver
 from gpualign.records.record_sorter import RecordBatch, RecordOrder, Records, RecordSorter, usual_memory
 from gpualign.records.sam_header import bam_header
+from gpualign.records.second_reading import Reopened, SecondReading
 from gpualign.text import tuning
 from gpualign.text.bgzf import CPU_CODEC, BgzfCodec, BgzfWriter, CutBlocks, bgzf_writer
 from gpualign.text.files import os_reason
@@ -38,13 +39,18 @@ class HeldRecords:
     """A header and held records.
 
     Args:
-        sorter: holds the records.
+        sorter: holds the records, or what reads them again.
         observer: None: there is none.
     """
 
-    def __init__(self, sorter: RecordSorter, observer: RecordObserver | None) -> None:
+    def __init__(self, sorter: RecordSorter | SecondReading, observer: RecordObserver | None) -> None:
         self._sorter, self._observer = sorter, observer
         self.header = b""
+
+    @property
+    def content(self) -> int:
+        """Bytes of all records so far."""
+        return self._sorter.content
 
     def write(self, header: bytes | memoryview) -> None:
         """Append to the header, in the form of the output."""
@@ -126,6 +132,8 @@ class AlignmentLayout:
             raise UsageError(f"an index needs records in the order of coordinates ({how})")
         if self.compression_level is not None and not 0 <= self.compression_level <= 9:
             raise UsageError(f"compression level must be from 0 to 9, not {self.compression_level}")
+        if self.tmp_dir is not None:
+            object.__setattr__(self, "tmp_dir", os.fspath(self.tmp_dir))
         if self.tmp_dir is not None and not os.path.isdir(self.tmp_dir):
             raise UsageError(f"there is no folder {self.tmp_dir} for temporary files")
         if self.sort_memory is not None and self.sort_memory < 1 << 20:
@@ -211,6 +219,7 @@ def open_alignments(
     threads: int,
     observer: RecordObserver | None = None,
     codec: BgzfCodec = CPU_CODEC,
+    again: tuple[str, Callable[[], Reopened]] | None = None,
 ) -> Iterator[Sink | HeldRecords]:
     """Open ``path`` for a header in the form ``layout.output_form`` and records in the form ``layout.record_form``, or
     batches of them if they are held. The file is whole or absent.
@@ -221,6 +230,8 @@ def open_alignments(
         threads: that sort and compress; they do not change the output.
         observer: of held records.
         codec: of their temporary files and of BAM.
+        again: the path of an input whose batches seem to be in the order of the output, and what opens it again: they
+            are then not held (:class:`SecondReading`).
 
     Raises:
         GpualignError: as :func:`open_output`; samtools failed, or a temporary file.
@@ -236,9 +247,11 @@ def open_alignments(
             memory = layout.sort_memory or usual_memory(threads)
             folder = temporary_folder(path, layout.tmp_dir)
             with RecordSorter(folder, memory, threads, layout.order, codec) as sorter:
-                held = HeldRecords(sorter, observer)
+                held = HeldRecords(
+                    sorter if again is None else SecondReading(*again, sorter, layout.order, threads), observer
+                )
                 yield held
-                thin = layout.sort and sorter.content < _BYTES_PER_BASE * int(contigs.lengths.sum())
+                thin = layout.sort and held.content < _BYTES_PER_BASE * int(contigs.lengths.sum())
                 with _writer(write, path, layout, contigs, threads, crai, thin) as sink:
                     sink.write(held.header)
                     if isinstance(sink, BgzfWriter):

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
+from functools import cached_property
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +25,8 @@ THRESHOLDS = (1, 5, 10, 20, 30, 50, 100)
 #: like mosdepth, the distribution omits empty depths beyond this one, and tiny shares
 _ALL_DEPTHS_TO = 300
 _MIN_SHARE = 8e-5
+#: lines of an output that are written at a time
+_LINES_AT_ONCE = 10_000
 
 
 def coverage_paths(path: str) -> tuple[str, ...]:
@@ -106,29 +110,34 @@ class Coverage:
         self._write(self._counter.finish())
         if self._bedgraph:
             return
-        for output, text in zip(self._outputs, (self.summary(), self.distribution(), self.thresholds()), strict=True):
-            output.write(text.encode())
+        for output, lines in zip(self._outputs, (self.summary(), self.distribution(), self.thresholds()), strict=True):
+            while text := "".join(islice(lines, _LINES_AT_ONCE)):
+                output.write(text.encode())
 
     def _write(self, lines: NDArray[np.uint8]) -> None:
         if self._bedgraph and len(lines):
             self._outputs[0].write(lines.data)
 
+    @cached_property
     def contigs(self) -> list[ContigDepths]:
         """Depths of contigs with records, after :meth:`finish`."""
         return [ContigDepths(self._names[row[0]], *row[1:]) for row in self._counter.contigs()]
 
+    @cached_property
     def total(self) -> ContigDepths:
         """Depths of all contigs with records together."""
-        contigs = self.contigs()
-        depths = np.zeros(max((len(contig.depths) for contig in contigs), default=0), np.int64)
-        for contig in contigs:
+        depths = np.zeros(max((len(contig.depths) for contig in self.contigs), default=0), np.int64)
+        for contig in self.contigs:
             depths[: len(contig.depths)] += contig.depths
-        bases, maximum = sum(contig.bases for contig in contigs), max((contig.maximum for contig in contigs), default=0)
+        bases, maximum = (
+            sum(each.bases for each in self.contigs),
+            max((each.maximum for each in self.contigs), default=0),
+        )
         return ContigDepths("total", bases, maximum, depths)
 
     def report(self) -> dict[str, float]:
         """Fields of the JSON report, over all contigs."""
-        total, positions = self.total(), sum(self._lengths)
+        total, positions = self.total, sum(self._lengths)
         return {
             "bases": total.bases,
             "mean": round(total.bases / max(1, positions), 4),
@@ -136,27 +145,26 @@ class Coverage:
             **{f"at_least_{depth}": total.at_least(depth) for depth in THRESHOLDS},
         }
 
-    def summary(self) -> str:
-        """mosdepth's summary: a line for each contig with records, and for all."""
-        rows = ["chrom\tlength\tbases\tmean\tmin\tmax"]
-        for contig in (*self.contigs(), self.total()):
+    def summary(self) -> Iterator[str]:
+        """Lines of mosdepth's summary: one for each contig with records, and for all."""
+        yield "chrom\tlength\tbases\tmean\tmin\tmax\n"
+        for contig in (*self.contigs, self.total):
             fields = (contig.name, contig.length, contig.bases, f"{contig.mean:.2f}", contig.minimum, contig.maximum)
-            rows.append("\t".join(map(str, fields)))
-        return "\n".join(rows) + "\n"
+            yield "\t".join(map(str, fields)) + "\n"
 
-    def distribution(self) -> str:
-        """mosdepth's distribution: the share of positions of each depth or more."""
-        return "".join(line for contig in (*self.contigs(), self.total()) for line in _distribution(contig))
+    def distribution(self) -> Iterator[str]:
+        """Lines of mosdepth's distribution: the share of positions of each depth or more."""
+        return (line for contig in (*self.contigs, self.total) for line in _distribution(contig))
 
-    def thresholds(self) -> str:
-        """mosdepth's thresholds, with whole contigs for regions."""
-        rows = ["\t".join(["#chrom", "start", "end", "region", *(f"{depth}X" for depth in THRESHOLDS)])]
-        found = {contig.name: [contig.at_least(depth) for depth in THRESHOLDS] for contig in self.contigs()}
-        none = "\t0" * len(THRESHOLDS)
+    def thresholds(self) -> Iterator[str]:
+        """Lines of mosdepth's thresholds, with whole contigs for regions."""
+        yield "\t".join(["#chrom", "start", "end", "region", *(f"{depth}X" for depth in THRESHOLDS)]) + "\n"
+        found, none = {contig.name: contig for contig in self.contigs}, "\t0" * len(THRESHOLDS) + "\n"
         for name, length in zip(self._names, self._lengths, strict=True):
-            counts = "".join(f"\t{count}" for count in found[name]) if name in found else none
-            rows.append(f"{name}\t0\t{length}\tunknown{counts}")
-        return "\n".join(rows) + "\n"
+            counts = none
+            if (contig := found.get(name)) is not None:
+                counts = "".join(f"\t{contig.at_least(depth)}" for depth in THRESHOLDS) + "\n"
+            yield f"{name}\t0\t{length}\tunknown{counts}"
 
 
 def _distribution(contig: ContigDepths) -> Iterator[str]:

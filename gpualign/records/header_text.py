@@ -8,14 +8,26 @@ from collections.abc import Sequence
 from gpualign.errors import InputError
 
 _TAG = re.compile(r"[A-Za-z][A-Za-z0-9]")
+_END_OF_LINE, _END_OF_CONTIGS, _CARRIAGE_RETURNS = map(re.compile, ("\n", "\n(?!@SQ)", r"\r+(?=\n|\Z)"))
 _NO_UTF_8 = re.compile("[\udc80-\udcff]")
 #: characters of a header that a message shows
 _SHOWN = 40
 
 
 def lines_of(header: bytes) -> list[str]:
-    """Not by str.splitlines, which ends lines at other characters, too."""
-    return [line.rstrip("\r") for line in text_of(header).split("\n") if line]
+    """Not by str.splitlines, which ends lines at other characters, too. @SQ lines that follow each other are one, with
+    line ends within: there may be millions.
+    """
+    text, lines, at = text_of(header), list[str](), 0
+    if "\r" in text:
+        text = _CARRIAGE_RETURNS.sub("", text)
+    while at < len(text):
+        found = (_END_OF_CONTIGS if text.startswith("@SQ", at) else _END_OF_LINE).search(text, at)
+        end = len(text) if found is None else found.start()
+        if end > at:
+            lines.append(text[at:end])
+        at = end + 1
+    return lines
 
 
 def text_of(data: bytes) -> str:
@@ -52,7 +64,8 @@ def checked_lines(lines: Sequence[str], kind: str, needed: Sequence[str], path: 
         InputError: one has something that is no field, or lacks a field that is needed.
     """
     found = []
-    for number, line in enumerate(lines, 1):
+    each = (line for lines_of_kind in lines for line in lines_of_kind.split("\n"))
+    for number, line in enumerate(each, 1):
         if line.partition("\t")[0] != kind:
             continue
         fields = header_fields(line)

@@ -6,7 +6,7 @@ import contextlib
 import re
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -113,7 +113,7 @@ class RecordInput:
         all_tags: with MD and NM of CRAM, which are computed.
 
     Attributes:
-        header: its lines.
+        header: its lines (:func:`lines_of`).
         contigs: those of the header.
         first_flag: of the first record; 0 where there is none.
 
@@ -142,8 +142,8 @@ class RecordInput:
                 self.header, self.contigs = self._bam_header()
                 if self._held(_FLAG.size):
                     (self.first_flag,) = _FLAG.unpack(self._begin[: _FLAG.size].tobytes())
-            named = any(line.startswith("@SQ") and ("\tM5:" in line or "\tUR:" in line) for line in self.header)
-            self.contigs = HeaderContigs(self.contigs.names, self.contigs.lengths, fasta, named)
+            named = any(lines.startswith("@SQ") and ("\tM5:" in lines or "\tUR:" in lines) for lines in self.header)
+            self.contigs = replace(self.contigs, fasta=fasta, named=named)
         except BaseException:
             self.close()
             raise
@@ -160,6 +160,11 @@ class RecordInput:
             memory = np.empty(HEADROOM + tuning.PIECE_BYTES, np.uint8)
             count = self._stream.readinto(memory[HEADROOM:].data)
             yield Inflated(memory[HEADROOM : HEADROOM + count], 0, memory)
+
+    @property
+    def stored_bam(self) -> bool:
+        """Whether it is a BAM file on disk, which can be read again without much work."""
+        return not self._sam and self._stream is self._file and self._file.regular
 
     def inflate_by(self, codec: BgzfCodec) -> None:
         """Let ``codec`` inflate the rest of the file, if it is BGZF."""
@@ -180,7 +185,7 @@ class RecordInput:
         else:
             chunks = self._bam_chunks(chunk_bytes, templates, gathered)
         # in a thread of its own, as it looks at each record; the thread ends before what decodes CRAM
-        return self._stack.enter_context(Prefetch(chunks, tuning.CHUNKS_AHEAD))
+        return self._stack.enter_context(Prefetch(chunks, tuning.RECORDS_AHEAD))
 
     def _bam_chunks(self, chunk_bytes: int, templates: bool, gathered: bool) -> Iterator[RecordChunk]:
         """Not by :func:`cuts`: the borders of BAM records are found from the first one on alone.
@@ -273,29 +278,28 @@ class RecordInput:
     def _taken_integer(self) -> int:
         return int(_INTEGER.unpack(self._take(4))[0])
 
-    def _taken_contigs(self, count: int) -> list[tuple[str, int]]:
+    def _taken_contigs(self, count: int) -> HeaderContigs:
         """Names and lengths, which BAM has in its own form, of as many contigs."""
-        found, held, at = [], self._begin.tobytes(), 0
-        for _ in range(count):
-            while len(held) < (end := at + 8 if len(held) < at + 4 else at + 8 + _INTEGER.unpack_from(held, at)[0]):
-                if not self._held(max(end, 2 * len(held))) and len(self._begin) < end:
-                    raise EOFError("it is cut short")
-                held = self._begin.tobytes()
-            if end < at + 8:
-                raise ValueError("a negative length")
-            found.append((text_of(held[at + 4 : end - 4].rstrip(b"\0")), _INTEGER.unpack_from(held, end - 4)[0]))
-            at = end
-        self._begin = self._begin[at:]
-        return found
+        want = 1
+        while (found := _native.bam_contigs(self._begin, count)) is None:
+            want = max(2 * want, 2 * len(self._begin))
+            if not self._held(want) and _native.bam_contigs(self._begin, count) is None:
+                raise EOFError("it is cut short")
+        names, offsets, lengths, size = found
+        self._begin = self._begin[size:].copy()
+        contigs = HeaderContigs((names, offsets), lengths)
+        if (negative := next(iter(np.flatnonzero(lengths < 0)), None)) is not None:
+            raise self._length_error(contigs.names[negative], int(lengths[negative]))
+        return self._checked_contigs(contigs)
 
     def _bam_header(self) -> tuple[list[str], HeaderContigs]:
         try:
             self._take(4)  # the magic
             lines = lines_of(self._take(self._taken_integer()).rstrip(b"\0"))
-            found = self._taken_contigs(self._taken_integer())
+            contigs = self._taken_contigs(self._taken_integer())
         except (ValueError, EOFError) as error:  # of self._take and self._taken_contigs
             raise InputError(f"cannot be read as BAM or CRAM: its header is damaged: {error}", self.path) from error
-        return lines, self._header_contigs(found)
+        return lines, contigs
 
     def _sam_header(self) -> tuple[list[str], HeaderContigs]:
         want = _HEADER_BYTES
@@ -319,21 +323,21 @@ class RecordInput:
             if not _LENGTH_TEXT.fullmatch(contig["LN"]):
                 what = f"LN of the contig '{contig['SN']}' is {contig['LN'][:_LENGTH_SHOWN]!r}, which is not a length"
                 raise InputError(in_utf8(what), self.path)
-        return lines, self._header_contigs([(contig["SN"], int(contig["LN"])) for contig in contigs])
+        names, lengths = [contig["SN"] for contig in contigs], [int(contig["LN"]) for contig in contigs]
+        if (
+            bad := next((i for i, length in enumerate(lengths) if not 0 <= length <= _LONGEST_CONTIG), None)
+        ) is not None:
+            raise self._length_error(names[bad], lengths[bad])
+        return lines, self._checked_contigs(HeaderContigs.of(names, lengths))
 
-    def _header_contigs(self, contigs: list[tuple[str, int]]) -> HeaderContigs:
-        shown, lengths = [name for name, _ in contigs], [length for _, length in contigs]
-        if len(set(shown)) == len(shown) and 0 <= min(lengths, default=0) <= max(lengths, default=0) <= _LONGEST_CONTIG:
-            return HeaderContigs(shown, np.array(lengths, np.int64))
-        names = set[str]()
-        for name, length in contigs:
-            if name in names:
-                raise InputError(f"the header has the contig {in_utf8(name)!r} twice", self.path)
-            if not 0 <= length <= _LONGEST_CONTIG:
-                what = f"the header says that the contig {in_utf8(name)!r} has {length:,} bases; SAM allows up to "
-                raise InputError(f"{what}{_LONGEST_CONTIG:,}", self.path)
-            names.add(name)
-        raise AssertionError("a contig is not valid")
+    def _checked_contigs(self, contigs: HeaderContigs) -> HeaderContigs:
+        if (twice := _native.first_repeated(*contigs.shown_name_bytes)) is not None:
+            raise InputError(f"the header has the contig {contigs.shown_names[twice]!r} twice", self.path)
+        return contigs
+
+    def _length_error(self, name: str, length: int) -> InputError:
+        what = f"the header says that the contig {in_utf8(name)!r} has {length:,} bases; SAM allows up to "
+        return InputError(f"{what}{_LONGEST_CONTIG:,}", self.path)
 
     def close(self) -> None:
         self._stack.close()

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from gpualign import _native
 from gpualign.errors import InputError, UsageError
 from gpualign.records.contigs import Contigs
 from gpualign.records.header_text import bytes_of, text_of
-from gpualign.sequences.offsets import offsets_of, positions_of
 from gpualign.sequences.reference import Reference
 from gpualign.version import __version__
 
@@ -141,15 +141,8 @@ def _contig(line: str) -> tuple[str | None, str | None]:
 
 def bam_header(text: bytes, contigs: Contigs) -> bytes:
     """A SAM header as a BAM file begins (SAM specification, section 4.2)."""
-    names, ends = contigs.shown_name_bytes
-    sizes = np.diff(ends) + 1  # with a zero at the end
-    begins = offsets_of(sizes + 8)[:-1]
-    binary = np.zeros(len(names) + 9 * len(sizes), np.uint8)
-    for at, numbers in ((begins, sizes), (begins + 4 + sizes, contigs.lengths)):
-        binary[at[:, None] + np.arange(4)] = numbers.astype("<i4").view(np.uint8).reshape(-1, 4)
-    binary[positions_of(begins + 4, sizes - 1)] = names
-    head = b"BAM\1", struct.pack("<i", len(text)), text, struct.pack("<i", len(sizes))
-    return b"".join((*head, binary.tobytes()))
+    table = _native.bam_contig_table(*contigs.shown_name_bytes, contigs.lengths.astype(np.int64))
+    return b"".join((b"BAM\1", struct.pack("<i", len(text)), text, table.data))
 
 
 def _header_line(kind: str, fields: dict[str, str]) -> str:

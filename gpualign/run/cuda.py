@@ -1,4 +1,4 @@
-"""The CUDA backend: one or several devices, and the CPU next to them if asked for, with one queue."""
+"""The CUDA backend: one or several devices with one queue."""
 
 from __future__ import annotations
 
@@ -14,14 +14,13 @@ from gpualign.run import tuning
 from gpualign.run.fifo_semaphore import FifoSemaphore
 from gpualign.run.gpu.compiler import Variant
 from gpualign.run.gpu.compression import CompressingKernel, DeviceCodec
-from gpualign.run.gpu.cpu_share import CpuShare
 from gpualign.run.gpu.device import Device, DeviceInfo
 from gpualign.run.gpu.runner import DevicePool, waiting_threads
 from gpualign.run.stage import Backend, Item, Result, Stage, as_it_is
 from gpualign.streaming.ordered import run_ordered
 from gpualign.streaming.pinned import Allocate
 from gpualign.streaming.timeline import STEPS
-from gpualign.text.bgzf import CPU_CODEC, BgzfCodec
+from gpualign.text.bgzf import BgzfCodec
 
 
 def pinned_allocator(devices: Sequence[Device]) -> Allocate:
@@ -42,7 +41,6 @@ class CudaBackend(Backend):
     Args:
         infos: devices to use.
         max_memory: bytes of device memory to use at most on each; None: a share of what is free.
-        cpu_threads: cores that take items as well if that makes a run shorter; 0: none.
         host_threads: threads for the host's part of stages.
         without: called with the reason why a device other than the first is left out; None: the run fails instead.
 
@@ -57,16 +55,14 @@ class CudaBackend(Backend):
         self,
         infos: Sequence[DeviceInfo],
         max_memory: int | None = None,
-        cpu_threads: int = 0,
         host_threads: int = 1,
         without: Callable[[DeviceError], None] | None = None,
     ) -> None:
         self.devices: list[Device] = []
-        self.cpu_threads, self.host_threads = cpu_threads, host_threads
+        self.host_threads = host_threads
         self._allocate = pinned_allocator(self.devices)
         self._codec = DeviceCodec(self.devices, self._allocate, host_threads)
         self._without = without
-        self._shares: list[CpuShare] = []
         try:
             for info in infos:
                 before = self.devices[-1] if self.devices else None
@@ -77,13 +73,11 @@ class CudaBackend(Backend):
 
     @property
     def name(self) -> str:
-        numbers = ",".join(str(device.info.index) for device in self.devices)
-        return f"cuda:{numbers}" + ("+cpu" if self.cpu_threads else "")
+        return "cuda:" + ",".join(str(device.info.index) for device in self.devices)
 
     @property
     def codec(self) -> BgzfCodec:
-        """The devices', unless CPU threads take items as well."""
-        return CPU_CODEC if self.cpu_threads else self._codec
+        return self._codec
 
     def opened(self) -> None:
         """Wait until all devices are open; one may compute while others open.
@@ -112,7 +106,7 @@ class CudaBackend(Backend):
             lambda device: CompressingKernel(device, stage.make_kernel(device)), self.devices, stage.slots
         )
         threads = waiting_threads(self.devices, stage.slots)
-        if stage.on_device is not as_it_is or self.cpu_threads:
+        if stage.on_device is not as_it_is:
             threads += self.host_threads  # these compute, too
         with contextlib.ExitStack() as stack:
             stack.enter_context(contextlib.closing(pool))
@@ -141,11 +135,7 @@ class CudaBackend(Backend):
             with STEPS.at("stage"):
                 return stage.on_device(item, run)
 
-        if not self.cpu_threads:
-            return on_device
-        share = CpuShare(self.cpu_threads)
-        self._shares.append(share)
-        return lambda item: share.run(item, stage.on_cpu, on_device)
+        return on_device
 
     def report(self) -> dict[str, Any]:
         devices = [
@@ -160,9 +150,8 @@ class CudaBackend(Backend):
             for device in self.devices
         ]
         batches = sum(device.timeline.items for device in self.devices)
-        by_cores = sum(share.items for share in self._shares)
         fields = {"device": self.name, "device_reason": self.reason}
-        return fields | {"cpu_batches": by_cores, "gpu_batches": batches, "devices": devices}
+        return fields | {"cpu_batches": 0, "gpu_batches": batches, "devices": devices}
 
     def close(self) -> None:
         for device in self.devices:

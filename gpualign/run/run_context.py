@@ -24,17 +24,14 @@ class Opening:
     """A backend that opens while the caller reads its input: a CUDA driver takes a third of a second to start.
 
     Use it in a ``with`` block, which closes the backend at its end. Takes the arguments of :func:`open_backend`.
-
-    Attributes:
-        remote: stages may run on other machines.
     """
 
     def __init__(self, options: RunOptions, command: str, work: Work | None = None) -> None:
         self._future: Future[Backend] = Future()
-        self.remote = options.dask is not None
         request = parse_device(options.device)
         self._on_gpu = None if request.automatic else request.cuda
-        if self.remote:
+        if options.dask is not None:
+            self._on_gpu = False
             self._future.set_result(open_cluster(options, command))
         elif request.cuda:
             thread = ThreadPoolExecutor(1, thread_name_prefix="gpualign-open")

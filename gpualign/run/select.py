@@ -82,35 +82,33 @@ class DeviceRequest:
     """A parsed ``--device``.
 
     Attributes:
-        cuda: GPUs are wanted.
+        cuda: GPUs are wanted, not the CPU.
         indices: which of the visible ones; None: all.
-        cpu: the CPU takes items, alone or next to the GPUs.
         automatic: fall back to the CPU where there is no usable GPU.
     """
 
     cuda: bool
     indices: tuple[int, ...] | None
-    cpu: bool
     automatic: bool = False
 
 
 def parse_device(text: str) -> DeviceRequest:
-    """Read "auto", "cpu", "cuda", "cuda:0,2" (or "cuda:0,cuda:2"), "cuda,cpu" or "cuda:0,2,cpu".
+    """Read "auto", "cpu", "cuda", "cuda:0,2" or "cuda:0,cuda:2".
 
     Raises:
         UsageError: none of these.
     """
     if text == "auto":
-        return DeviceRequest(cuda=True, indices=None, cpu=False, automatic=True)
+        return DeviceRequest(cuda=True, indices=None, automatic=True)
     if text == "cpu":
-        return DeviceRequest(cuda=False, indices=None, cpu=True)
-    match = re.fullmatch(r"cuda(?::(\d+(?:,(?:cuda:)?\d+)*))?(,cpu)?", text)
+        return DeviceRequest(cuda=False, indices=None)
+    match = re.fullmatch(r"cuda(?::(\d+(?:,(?:cuda:)?\d+)*))?", text)
     if match is None:
-        raise UsageError(f"device must be auto, cpu, cuda, cuda:0,1 or cuda,cpu, not {text!r}")
+        raise UsageError(f"device must be auto, cpu, cuda or cuda:0,1, not {text!r}")
     indices = tuple(int(number) for number in match[1].replace("cuda:", "").split(",")) if match[1] else None
     if indices is not None and len(set(indices)) < len(indices):
         raise UsageError(f"device {text!r} names a GPU twice")
-    return DeviceRequest(cuda=True, indices=indices, cpu=match[2] is not None)
+    return DeviceRequest(cuda=True, indices=indices)
 
 
 def open_backend(options: RunOptions, command: str, work: Work | None = None) -> Backend:
@@ -174,6 +172,6 @@ def _open_cuda(
                 visible = ", ".join(f"cuda:{info.index} {info.name}" for info in infos)
                 raise DeviceError(f"there is no device cuda:{index} (visible: {visible})")
         infos = [infos[index] for index in request.indices]
-    backend = CudaBackend(infos, options.max_gpu_mem, options.threads if request.cpu else 0, options.threads, without)
+    backend = CudaBackend(infos, options.max_gpu_mem, options.threads, without)
     backend.prepare(work.modules if work is not None else ())
     return backend

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from gpualign.run.gpu.device import Device
-from gpualign.run.gpu.runner import Kernel
+from gpualign.run.gpu.kernel import DeviceKernel
 from gpualign.streaming.pinned import Allocate
 from gpualign.text.bgzf import CPU_CODEC, BgzfCodec
 
@@ -41,7 +41,7 @@ class Stage(Generic[Item, Result]):
     """
 
     on_cpu: Callable[[Item], Result]
-    make_kernel: Callable[[Device], Kernel[Any, Any]]
+    make_kernel: Callable[[Device], DeviceKernel[Any, Any]]
     on_device: Callable[[Item, Run], Result] = as_it_is
     slots: int = field(default=2, kw_only=True)
     sorts: bool = field(default=False, kw_only=True)
@@ -51,11 +51,13 @@ class Backend(ABC):
     """Runs a stage over items, results in order. Close it (or leave its ``with`` block) to free devices.
 
     Attributes:
-        name: in the summary and the report: "cpu", "cuda:0", "cuda:0,1", "cuda:0+cpu".
-        on_gpu: a GPU takes items.
+        name: in the summary and the report: "cpu", "cuda:0" or "cuda:0,1".
+        local: stages run in this process.
+        on_gpu: a GPU of this machine takes items.
         devices: GPUs of this machine that take items.
     """
 
+    local = True
     on_gpu = False
     devices: Sequence[Device] = ()
 

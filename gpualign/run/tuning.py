@@ -14,11 +14,6 @@ SPIN_S = 5e-3
 #: bytes of input from which "auto" will choose a GPU, so that the driver is started early
 EARLY_BYTES = 32 << 20
 
-#: a core's seconds per item next to devices, until one has been timed
-CORE_S = 2.0
-#: items of the devices in the moving average of their speed; the first ones are skipped, as they allocate buffers
-TIMED_ITEMS, SKIPPED_ITEMS = 8, 3
-
 #: growth factor of a buffer, so that slowly growing batches do not reallocate each time
 GROWTH = 1.25
 #: largest array to stage in pinned memory if it is copied once: pinning more takes longer than copying it

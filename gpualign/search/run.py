@@ -4,24 +4,30 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from gpualign.align.patterns.cpu import Patterns
+import numpy as np
+from numpy.typing import NDArray
+
+from gpualign.align.patterns.cpu import Patterns, SearchHits, search_on_cpu
+from gpualign.align.patterns.device import DeviceSearch, SearchKernel
 from gpualign.align.patterns.tuning import KERNELS
 from gpualign.errors import UsageError, counted, proteins_want
 from gpualign.params import RunOptions
+from gpualign.run.gpu.pinned_pool import pinned_copy
 from gpualign.run.malloc_tuning import reuse_memory
 from gpualign.run.run_context import RunContext
 from gpualign.run.select import Work
-from gpualign.run.stage import Backend, Stage
+from gpualign.run.stage import Backend, Run, Stage
 from gpualign.search.output import Counts, Splitter, Writer, check_split, columns_of
 from gpualign.search.params import SearchFiles, SearchParams
 from gpualign.search.patterns import given_patterns, make_patterns, read_patterns
 from gpualign.search.select import Found, found_in, joined_groups, joined_parts, merged_parts, one_of_each, selected
-from gpualign.search.stage import Share, search_stage
 from gpualign.search.targets import Item, Targets, prepare, read_items
+from gpualign.sequences.reference import Reference
 from gpualign.streaming.ordered import run_ordered
 from gpualign.text.output_file import open_output
 from gpualign.text.sizes import symbols_in_files
@@ -31,6 +37,8 @@ from gpualign.text.sizes import symbols_in_files
 _SHORT_TEXT, _GROUP = 1 << 24, 1024
 #: a GPU wants more of the targets at once than a core
 _GPU_FACTOR = 8
+#: batches in flight on a device
+_SLOTS = 3
 _PROTEINS = "--alphabet protein"
 
 
@@ -67,7 +75,7 @@ def run_search(params: SearchParams, files: SearchFiles, options: RunOptions) ->
         out = stack.enter_context(output)
         splitter = None
         bases = options.batch_size * (_GPU_FACTOR if backend.on_gpu else 1)
-        items = read_items(params, files, bases, patterns.context, options.threads, opening.remote)
+        items = read_items(params, files, bases, patterns.context, options.threads)
         with run.progress("bases") as progress:
             for found in whole_or_part(
                 params,
@@ -160,3 +168,45 @@ def whole_or_part(params: SearchParams, patterns: Patterns, form: str, batches: 
             parts.clear()
         elif chosen:
             parts[:] = [one_of_each(params, joined_parts(parts))]
+
+
+@dataclass(frozen=True, eq=False)
+class Share:
+    """A batch of targets, and the patterns to be looked for in it: all, or a group of them."""
+
+    patterns: Patterns
+    item: Item | Targets
+
+
+def search_stage(
+    read: Callable[[Item | Targets], Targets], finish: Callable[[Patterns, Targets, SearchHits], Any]
+) -> Stage[Share, Any]:
+    """The stage over shares of whose items ``read`` makes targets, and ``finish`` results of the hits.
+
+    A device finds where patterns may lie, and the CPU settles it and looks for what devices leave out. Where a device
+    finds too much, or no pattern is for devices, the CPU does all. Where there are too many hits to be held, the result
+    is a list of smaller batches, :class:`Targets`.
+    """
+
+    def settled(patterns: Patterns, targets: Targets, events: NDArray[np.uint64] | None = None) -> Any:
+        try:
+            hits = search_on_cpu(patterns, targets.text, events, patterns.max_hits)
+        except OverflowError:
+            if len(pieces := targets.pieces(patterns.context)) > 1:
+                return pieces
+            hits = search_on_cpu(patterns, targets.text, events)
+        return finish(patterns, targets, hits)
+
+    def on_cpu(share: Share) -> Any:
+        return settled(share.patterns, read(share.item))
+
+    def on_device(share: Share, run: Run) -> Any:
+        patterns, targets = share.patterns, read(share.item)
+        text = targets.text
+        reference, events = text.text, None
+        if isinstance(reference, Reference) and patterns.native.fits_device and text.offsets[-1]:
+            bases = int(text.offsets[-1])
+            events = run(lambda allocate: DeviceSearch(patterns, pinned_copy(reference.words, allocate), bases))
+        return settled(patterns, targets, events)
+
+    return Stage(on_cpu, SearchKernel, on_device, slots=_SLOTS)

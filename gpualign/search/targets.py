@@ -144,23 +144,18 @@ class Targets:
         return self.text.text
 
 
-def read_items(
-    params: SearchParams, files: SearchFiles, bases: int, context: int, threads: int, remote: bool = False
-) -> Iterator[Item]:
+def read_items(params: SearchParams, files: SearchFiles, bases: int, context: int, threads: int) -> Iterator[Item]:
     """The targets of all files in order.
 
     Args:
         bases: of an item, about.
         context: as :attr:`Patterns.context` says.
-        remote: as for :class:`ReadSource`.
     """
     for path in files.targets:
         if params.alphabet == "dna" and is_index(path):
             yield from reference_parts(load_index(path, threads).reference, max(bases, 4 * context), context)
             continue
-        with ReadSource(
-            path, files.reference, comments=files.split is not None, threads=threads, remote=remote
-        ) as source:
+        with ReadSource(path, files.reference, comments=files.split is not None, threads=threads) as source:
             source.alphabet = "nucleotide" if params.alphabet == "dna" else "any"
             if files.split is not None or params.best_per_target or params.within is not None:  # of whole records
                 yield from source.records(bases)

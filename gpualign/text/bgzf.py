@@ -248,15 +248,6 @@ def packed(contents: NDArray[np.uint8], sizes: NDArray[np.uint64], codec: BgzfCo
         return isal().compress_all(contents, sizes).data
 
 
-def content_of(blocks: bytes) -> NDArray[np.uint8]:
-    """The content of whole blocks.
-
-    Raises:
-        Damaged: they are.
-    """
-    return _inflated(blocks)
-
-
 def unpacked(places: Sequence[tuple[int, int, int]], codec: BgzfCodec = CPU_CODEC) -> NDArray[np.uint8]:
     """The joined content of whole blocks in files.
 

@@ -14,8 +14,7 @@ from gpualign.errors import InputError
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.timeline import STEPS
 from gpualign.text.fastx_format import FastxFormat
-from gpualign.text.files import InputFile
-from gpualign.text.text import ContinuedText, HeldText, RecordSource, StoredText, Text, lines_before
+from gpualign.text.text import ContinuedText, HeldText, RecordSource, StoredText, Text
 
 SequenceAlphabet = Literal["nucleotide", "any"]
 _NOTHING = np.zeros(0, np.uint8)
@@ -34,7 +33,6 @@ class Chunk:
         line: 1-based number of the first line; None: count it on demand.
         comments: keep what follows the names.
         alphabet: "nucleotide": sequences come out upper-case with U as T; "any": as they are.
-        paired: neighbours of one name are mates, and no pair is split between chunks.
         wrapped: it is FASTQ with sequences and qualities of several lines.
     """
 
@@ -44,7 +42,6 @@ class Chunk:
     line: int | None
     comments: bool = False
     alphabet: SequenceAlphabet = "nucleotide"
-    paired: bool = False
     wrapped: bool = False
 
     def text(self) -> NDArray[np.uint8]:
@@ -54,11 +51,6 @@ class Chunk:
             InputError: it cannot be read (any more).
         """
         return self.data.joined(self.path)
-
-    @property
-    def text_bytes(self) -> int:
-        """Bytes of the text."""
-        return len(self.data)
 
     def columns(self) -> SequenceBatch:
         """The records, parsed.
@@ -84,31 +76,7 @@ class Chunk:
 
     def error(self, what: str, lines: int) -> InputError:
         """An error in the line after ``lines`` lines of the chunk."""
-        if self.data.uncounted is not None:
-            return UncountedLine(what, self.path, lines, self.data.uncounted)
         return InputError(what, self.path, self.first_line() + lines)
-
-
-class UncountedLine(InputError):
-    """An error of a machine that lacks the file and so cannot count the line.
-
-    Args:
-        lines: lines before it in the text.
-        before: bytes of the file's text before that text.
-    """
-
-    def __init__(self, what: str, path: str, lines: int, before: int) -> None:
-        super().__init__(what, path)
-        self.lines, self.before = lines, before
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return UncountedLine, (self.what, self.path, self.lines, self.before)
-
-    def counted(self) -> InputError:
-        """The error with its line number, on a machine that has the file."""
-        assert self.path is not None
-        with InputFile(self.path) as file:
-            return InputError(self.what, self.path, lines_before(file, self.before) + self.lines)
 
 
 class LongRecord:

@@ -12,7 +12,7 @@ from gpualign.sequences.offsets import offsets_of
 from gpualign.text.chunks import Border, cuts
 from gpualign.text.fastx import Chunk
 from gpualign.text.files import InputFile
-from gpualign.text.text import source_of
+from gpualign.text.text import Streamed, source_of
 
 _NEWLINE, _RETURN = 10, 13
 
@@ -23,15 +23,15 @@ def after_last_line(text: NDArray[np.uint8], from_line: bool) -> int:
 
 
 def read_line_chunks(
-    file: InputFile, chunk_bytes: int, head: bytes = b"", border: Border = after_last_line, remote: bool = False
+    file: InputFile, chunk_bytes: int, head: bytes = b"", border: Border = after_last_line, numbered: bool = False
 ) -> Iterator[Chunk]:
     """Chunks of whole lines of about ``chunk_bytes`` (more when one line is longer).
 
     Args:
         head: bytes of the file that have been read.
-        remote: parsers are on other machines.
+        numbered: count the lines while the file is read, for names that have their numbers.
     """
-    source = source_of(file, head, remote)
+    source = Streamed(file, head) if numbered else source_of(file, head)
     for cut in cuts(source, border, chunk_bytes):
         line = source.line
         yield Chunk(source.take(cut), "fasta", file.path, line)

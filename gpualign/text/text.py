@@ -2,7 +2,7 @@
 
 A source holds text of a file, from whose beginning it is taken record by record: a stream (:class:`Streamed`), a plain
 file in which the text stays (:class:`Stored`), or pieces that threads inflate (:class:`InPieces`). What is taken is a
-:class:`Text`. ``gpualign/reads/packed.py`` has a source and a text of BGZF blocks that are inflated elsewhere.
+:class:`Text`.
 """
 
 from __future__ import annotations
@@ -10,9 +10,8 @@ from __future__ import annotations
 import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,14 +39,10 @@ class Source(Protocol):
     Attributes:
         path: the file, for messages.
         at_end: the last :meth:`hold` reached the end.
-        paired: split no pair.
-        broken: no more can be held; :meth:`streamed` has the rest.
     """
 
     path: str
     at_end: bool
-    paired: bool
-    broken: bool
 
     @property
     def line(self) -> int | None:
@@ -62,8 +57,8 @@ class Source(Protocol):
     def take(self, size: int) -> Text:
         """Remove and return the first ``size`` bytes held."""
 
-    def streamed(self, stack: ExitStack) -> Streamed:
-        """The rest as a stream, open as long as ``stack``."""
+    def streamed(self) -> Streamed:
+        """The rest as a stream."""
 
 
 class Streamed:
@@ -74,8 +69,6 @@ class Streamed:
         line: number of the first line; None: do not count lines.
         allocate: allocates memory to read into.
     """
-
-    paired = broken = False
 
     def __init__(
         self, file: TextStream, head: bytes = b"", line: int | None = 1, allocate: Allocate = no_pinned
@@ -103,7 +96,7 @@ class Streamed:
         self.line = None if self.line is None else self.line + int(_native.count_newlines(taken))
         return HeldText((taken,))
 
-    def streamed(self, stack: ExitStack) -> Streamed:
+    def streamed(self) -> Streamed:
         return self
 
 
@@ -111,7 +104,7 @@ class Stored:
     """Text that stays in a plain file until it is parsed; the reader inspects only borders."""
 
     line: int | None = None
-    paired = broken = at_end = False
+    at_end = False
 
     def __init__(self, file: InputFile) -> None:
         self.path, self.offset, self._file, self._stored = file.path, 0, file, file.stored()
@@ -128,7 +121,7 @@ class Stored:
         self.offset += size
         return StoredText(self._stored, self.offset - size, size)
 
-    def streamed(self, stack: ExitStack) -> Streamed:
+    def streamed(self) -> Streamed:
         return Streamed(self._file)
 
 
@@ -136,21 +129,19 @@ class Stored:
 RecordSource = Streamed | Stored
 
 
-def source_of(file: InputFile, head: bytes = b"", remote: bool = False, allocate: Allocate = no_pinned) -> RecordSource:
+def source_of(file: InputFile, head: bytes = b"", allocate: Allocate = no_pinned) -> RecordSource:
     """A plain file's text where it is, to be read by parsers on this machine; else a stream, also of a small file.
 
     Args:
         head, allocate: see :class:`Streamed`.
-        remote: parsers are on other machines.
     """
-    stored = not remote and file.size > _SMALL_FILE
-    return Stored(file) if stored else Streamed(file, head, allocate=allocate)
+    return Stored(file) if file.size > _SMALL_FILE else Streamed(file, head, allocate=allocate)
 
 
 class InPieces:
     """Text of a BGZF file in the pieces that threads inflate; the parsing thread joins them."""
 
-    paired = broken = at_end = False
+    at_end = False
 
     def __init__(self, file: InputFile) -> None:
         self.path, self.line, self._pieces = file.path, 1, file.pieces()
@@ -182,7 +173,7 @@ class InPieces:
             self.line, size = self.line + lines, size - len(text)
         return HeldText(tuple(taken))
 
-    def streamed(self, stack: ExitStack) -> Streamed:
+    def streamed(self) -> Streamed:
         return Streamed(TextOfPieces(self.path, (piece.text for piece in itertools.chain(self._held, self._pieces))))
 
 
@@ -191,11 +182,9 @@ class Text(ABC):
 
     Attributes:
         stored: still in its file; :meth:`read_into` reads it into the caller's memory.
-        uncounted: bytes of the file before it, if this machine lacks the file and cannot count lines.
     """
 
     stored = False
-    uncounted: int | None = None
 
     @abstractmethod
     def __len__(self) -> int: ...
@@ -224,17 +213,13 @@ class Text(ABC):
         """(lines, whether one is blank); fills in the newlines before each tile. Raises like :meth:`pieces`."""
         return _native.count_fastq_lines(self.pieces(path), lines_before)
 
-    def inflated(self, path: str) -> Text:
-        """The text with its inflated content cached."""
-        return self
-
     def read_into(self, memory: NDArray[np.uint8], begin: int) -> None:
         """Fill ``memory`` with stored bytes from offset ``begin`` on."""
         raise NotImplementedError
 
     def first_line(self, path: str) -> int:
-        """Number of the first line in the file; reads the file up to there."""
-        raise NotImplementedError
+        """Number of the first line in the file; reads the file up to there. 1 if the file is not open here."""
+        return 1
 
 
 @dataclass(frozen=True)
@@ -265,6 +250,10 @@ class StoredText(Text):
 
     def __len__(self) -> int:
         return self.size
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled as its bytes."""
+        return HeldText, (self.pieces(self.file.path),)
 
     def pieces(self, path: str) -> tuple[NDArray[np.uint8], ...]:
         return (self.file.part(self.offset, self.size),)
@@ -322,12 +311,3 @@ def between(pieces: tuple[NDArray[np.uint8], ...], begin: int, end: int) -> Iter
         if begin < at + len(piece) and at < end:
             yield piece[max(0, begin - at) : end - at]
         at += len(piece)
-
-
-def lines_before(file: InputFile, size: int) -> int:
-    """Number of the line after the first ``size`` bytes of a file's text; reads them."""
-    line = 1
-    while size and (text := file.read(min(size, _COUNTED_AT_ONCE))):
-        line += int(_native.count_newlines(text))
-        size -= len(text)
-    return line

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from gpualign.align.edit.cpu import VerifyResult
-from gpualign.align.edit.stage import STAGE
+from gpualign.align.edit.device.kernel import STAGE
 from gpualign.align.edit.tuning import KERNELS
 from gpualign.errors import UsageError, counted
 from gpualign.fields import takes_keywords
@@ -64,7 +64,7 @@ def verify(
         candidates: int (n, 4), rows of query, target, start, end: numbers of sequences, then a half-open region,
             clipped to its target. None: query i with the whole of target i.
         strand: "plus", "minus", or "both": the better one, plus when they are equal.
-        device: "auto", "cpu", "cuda", "cuda:0,1", "cuda,cpu".
+        device: "auto", "cpu", "cuda", "cuda:0,1".
         threads: host threads; 0: all cores.
         progress: called now and then with the number of candidates done, and their total number.
         parameters: fields of :class:`gpualign.verify.params.VerifyParams`.

@@ -79,10 +79,8 @@ class RecordCandidates:
             raise InputError(str(error), self.path) from None
 
 
-def read_candidates(
-    path: str, chunk_bytes: int, grouped: bool, remote: bool = False
-) -> Iterator[LineCandidates | RecordCandidates]:
-    """Candidates in file order. ``remote``: others read the chunks, where the file may not be.
+def read_candidates(path: str, chunk_bytes: int, grouped: bool) -> Iterator[LineCandidates | RecordCandidates]:
+    """Candidates in file order.
 
     Args:
         grouped: keep runs of candidates with the same query in one chunk.
@@ -100,7 +98,7 @@ def read_candidates(
         head = file.read(1 << 16)
         kind = sniff(head, path)
         if kind is not None:
-            yield from _read_lines(file, head, kind, chunk_bytes, grouped, remote)
+            yield from _read_lines(file, head, kind, chunk_bytes, grouped)
 
 
 def sniff(head: bytes, path: str) -> TextKind | None:
@@ -131,12 +129,12 @@ def sniff(head: bytes, path: str) -> TextKind | None:
 
 
 def _read_lines(
-    file: InputFile, head: bytes, kind: TextKind, chunk_bytes: int, grouped: bool, remote: bool
+    file: InputFile, head: bytes, kind: TextKind, chunk_bytes: int, grouped: bool
 ) -> Iterator[LineCandidates]:
     def before_last_group(text: NDArray[np.uint8], from_line: bool) -> int:
         begin = 0 if from_line else text.tobytes().find(b"\n") + 1
         border = int(_native.last_group_border(text[begin:], _QUERY_COLUMN[kind]))
         return border and begin + border
 
-    for chunk in read_line_chunks(file, chunk_bytes, head, before_last_group if grouped else after_last_line, remote):
+    for chunk in read_line_chunks(file, chunk_bytes, head, before_last_group if grouped else after_last_line):
         yield LineCandidates(chunk, kind)

@@ -15,7 +15,7 @@ import numpy as np
 
 from gpualign import _native
 from gpualign.align.edit.cpu import verify_on_cpu
-from gpualign.align.edit.stage import STAGE, planned, staged
+from gpualign.align.edit.device.kernel import STAGE, planned, staged
 from gpualign.align.edit.tuning import KERNELS
 from gpualign.errors import InputError, UsageError, counted, shown_input, shown_inputs
 from gpualign.params import RunOptions
@@ -109,7 +109,6 @@ class _Source:
 
     def __init__(self, params: VerifyParams, files: VerifyFiles, options: RunOptions) -> None:
         self.params, self.files, self._batch_size = params, files, options.batch_size
-        self._remote = options.dask is not None
         if files.candidates is None:
             return
         with ThreadPoolExecutor(1) as in_thread:
@@ -139,7 +138,7 @@ class _Source:
         if files.candidates is None:
             return _paired_records(files, chunk_bytes)
         grouped = self.params.best is not None
-        return read_candidates(files.candidates, chunk_bytes, grouped, self._remote)
+        return read_candidates(files.candidates, chunk_bytes, grouped)
 
     @STEPS.at("parse")
     def batch(self, step: Step) -> Batch:

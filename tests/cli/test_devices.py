@@ -8,6 +8,7 @@ import sys
 import zipfile
 from unittest.mock import ANY
 
+import numpy as np
 import pytest
 
 from gpualign.cli import device_check as workflow
@@ -15,6 +16,8 @@ from gpualign.cli import device_facts, main, prebuild
 from gpualign.errors import DeviceError
 from gpualign.run.gpu import compiler
 from gpualign.run.gpu import device as device_module
+from gpualign.run.gpu.device import Device
+from gpualign.run.gpu.self_test import SelfTest
 from tests.helpers.fake_cuda import FakeDriver
 
 
@@ -72,12 +75,12 @@ def test_check_fails_with_the_devices_answer(monkeypatch, capsys):
     code, out, err = run(["devices", "--check"], capsys)
     assert code == 4
     assert "cuda:0 must not be used: 1 of 2 checks failed" in out
-    assert "cuda:0: differ: results differ" in err
+    assert "cuda:0: differ: cuda:0: sums differ from the CPU's in column 2" in err
     code, out, _ = run(["devices", "--check", "--json"], capsys)
     assert code == 4
     assert [check["result"] for check in json.loads(out)["checks"] if check["device"] == "cuda:0"] == [
         "ok",
-        "results differ",
+        "cuda:0: sums differ from the CPU's in column 2",
     ]
     assert driver.contexts == []
 
@@ -179,12 +182,12 @@ def test_cards_without_a_driver_are_found_by_their_maker(monkeypatch, tmp_path, 
 SELF_TEST_MODULES = (("good", {}), ("bad", {"A": "1"}))
 
 
-def agrees(device):
-    pass
+def agrees():
+    yield SelfTest("sums", lambda device: (np.arange(3), b"3"), lambda: (np.arange(3), b"3"))
 
 
-def differs(device):
-    raise DeviceError("results differ")
+def differs():
+    yield SelfTest("sums", lambda device: (np.arange(3), b"3"), lambda: (np.arange(3), b"4"))
 
 
 def test_kernels_of_a_wheel(monkeypatch, tmp_path, capsys):
@@ -205,3 +208,9 @@ def test_kernels_of_a_wheel(monkeypatch, tmp_path, capsys):
     wheel.write_bytes(b"no archive")
     with pytest.raises(DeviceError, match="cannot read"):
         prebuild.main()
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", workflow.SELF_TESTS)
+def test_a_gpu_passes_its_self_tests(gpu: Device, name: str) -> None:
+    workflow.check(gpu, workflow.SELF_TESTS[name])

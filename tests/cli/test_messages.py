@@ -121,3 +121,20 @@ def test_quiet_says_nothing_of_empty_input(cli: Cli, tmp_path: Path, command: st
         words += ["-c", empty]
     assert "warning" in cli(*words)[2]
     assert cli(*words, "-q") == (0, b"", "")
+
+
+def test_names_whose_utf_8_has_bytes_like_spaces_of_latin_1(cli: Cli, tmp_path: Path) -> None:
+    sequences = tmp_path / "a.fa"
+    sequences.write_text(">àÅ\nACGTACGTA\n>b\nACGTACGTC\n", "utf-8")
+    (tmp_path / "pairs.tsv").write_text("b\tàÅ\n", "utf-8")
+    code, out, error = cli("pairwise", sequences, sequences, "--pairs", tmp_path / "pairs.tsv", "-q")
+    assert (code, error) == (0, "")
+    assert "b\tàÅ" in out.decode()
+
+
+def test_names_that_a_terminal_would_obey(cli: Cli, tmp_path: Path) -> None:
+    sequences = write_fasta(tmp_path / "a.fa", a="ACGT" * 9)
+    (tmp_path / "pairs.tsv").write_bytes(b"a\t\x1b[2Jcaf\xe9\x9b\x7f\n")
+    code, _, error = cli("pairwise", sequences, sequences, "--pairs", tmp_path / "pairs.tsv")
+    assert code == 3
+    assert "no sequence is named '?[2Jcaf\u00e9??'" in error

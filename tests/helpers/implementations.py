@@ -45,7 +45,6 @@ ON_GPU = {
     "small batches": ("--device", "cuda:0", "--batch-size", "10000"),
     "little memory": ("--device", "cuda:0", "--max-gpu-mem", "256M", "--batch-size", "100000"),
     "all GPUs": ("--device", "cuda", "--batch-size", "20000"),
-    "all GPUs and the CPU": ("--device", "cuda,cpu", "--batch-size", "20000"),
 }
 
 #: of a command's --device

@@ -35,12 +35,11 @@ _LENGTH, _LONG_LENGTH = 150, 3000
 _TOO_LONG = 124
 #: one self-test of `devices --check`, by its name
 _SELF_TEST = """
-import importlib, sys
-from gpualign.cli.device_check import SELF_TESTS
+import sys
+from gpualign.cli.device_check import SELF_TESTS, check
 from gpualign.run.gpu.device import Device, list_devices
-module, function = SELF_TESTS[sys.argv[1]].split(":")
 with Device(list_devices()[0]) as device:
-    getattr(importlib.import_module(module), function)(device)
+    check(device, SELF_TESTS[sys.argv[1]])
 """
 
 

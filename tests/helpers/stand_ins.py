@@ -8,20 +8,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gpualign.run.gpu.kernel import DeviceKernel
 from gpualign.run.stage import Stage
 from gpualign.seeds.matches.cpu import Matches, Piece, Search
 from gpualign.text.bgzf import CPU_CODEC
 
 
-class Doubler:
+class Doubler(DeviceKernel):
     """Doubles an int32 array on the "device"; counts the threads it ran in."""
 
     threads: set[int]
 
-    def __init__(self, device):
-        self.device = device
-
-    def submit(self, slot, item):
+    def launch(self, slot, item):
         pointer = slot.upload("in", item)
         out = slot.device_array("out", item.nbytes)
 
@@ -30,9 +28,9 @@ class Doubler:
             target.data[: 4 * count] = values.view(np.uint8)
 
         slot.launch(kernel, 1, 32, pointer, out, np.int64(len(item)))
-        self.result = slot.download("out", item.shape, np.int32)
+        slot.download("out", item.shape, np.int32)
 
-    def collect(self, slot, item):
+    def result(self, slot, item, launched):
         return slot.pinned("out", item.shape, np.int32).copy()
 
     def split(self, item):
@@ -49,7 +47,7 @@ def batches(count, size=100):
 class DeviceStandIn:
     """A backend that takes the devices' way through the workflow, with the CPU's search."""
 
-    name, on_gpu, codec, is_open = "stand-in", True, CPU_CODEC, True
+    name, local, on_gpu, codec, is_open = "stand-in", True, True, CPU_CODEC, True
 
     def __init__(self, limit: int) -> None:
         self.limit = limit

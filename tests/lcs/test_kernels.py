@@ -14,7 +14,7 @@ from rapidfuzz.distance import LCSseq
 
 from gpualign import _native
 from gpualign.align.lcs.query import LcsQuery, common_subsequences, encode_query
-from gpualign.align.lcs.stage import lcs_stage
+from gpualign.lcs.run import lcs_stage
 from gpualign.sequences.batch import join_bytes
 from gpualign.sequences.strands import reverse_complement
 from tests.helpers import native as native_tests

@@ -11,6 +11,7 @@ import subprocess
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -30,6 +31,7 @@ from gpualign.run.abi import struct
 from gpualign.run.gpu import compiler, compression
 from gpualign.run.gpu import device as device_module
 from gpualign.run.gpu.buffers import Slot
+from gpualign.run.gpu.kernel import AGAIN, Again
 from tests.helpers import native as native_tests
 from tests.helpers.fake_cuda import FakeDriver
 from tests.helpers.files import Record, write_fasta, write_fastq
@@ -238,12 +240,13 @@ def fake_nvcomp(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
 def found_in_text(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Reads of each batch of text that the device mapped; 0 where the host had to read it."""
     found: list[int] = []
-    collect = TextMapKernel.collect
+    of_batch = TextMapKernel.result
 
-    def watched(self: TextMapKernel, slot: Slot, item: TextMapBatch) -> MappedBatch | None:
-        result = collect(self, slot, item)
-        found.append(0 if result is None else item.reads)
+    def watched(self: TextMapKernel, slot: Slot, item: TextMapBatch, launched: Any) -> MappedBatch | Again | None:
+        result = of_batch(self, slot, item, launched)
+        if result is not AGAIN:
+            found.append(0 if result is None else item.reads)
         return result
 
-    monkeypatch.setattr(TextMapKernel, "collect", watched)
+    monkeypatch.setattr(TextMapKernel, "result", watched)
     return found

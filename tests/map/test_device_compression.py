@@ -14,7 +14,7 @@ import pytest
 from gpualign import _native
 from gpualign._native import Nvcomp
 from gpualign.records.bam_index import virtual_offsets
-from gpualign.records.record_sorter import places_in
+from gpualign.records.sort_runs import places_in
 from gpualign.run.cuda import CudaBackend
 from gpualign.run.gpu import compression
 from gpualign.run.gpu.buffers import Slot

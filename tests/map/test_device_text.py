@@ -7,6 +7,7 @@ import random
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pysam
@@ -23,6 +24,7 @@ from gpualign.map.inputs import RecordOptions, TagOptions
 from gpualign.run.gpu import nvcomp
 from gpualign.run.gpu.buffers import Slot
 from gpualign.run.gpu.device import Device, DeviceInfo, DeviceMemoryExceeded
+from gpualign.run.gpu.self_test import run_self_tests
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.reference import Reference
 from tests.helpers.fake_cuda import FakeDriver
@@ -300,11 +302,11 @@ def test_self_test(use, fake_nvcomp: Callable[..., str], monkeypatch: pytest.Mon
     for load in (lambda: None, lambda: Nvcomp(fake_nvcomp())):
         monkeypatch.setattr(device_text, "load_nvcomp", load)
         with Device(DeviceInfo(0, "Fake A", (9, 0), 1 << 30, "13.0")) as device:
-            self_test.self_test_of_records(device)
+            run_self_tests(device, self_test.self_tests_of_records())
             with monkeypatch.context() as patch:
                 patch.setattr(self_test, "text_on_cpu", lambda *_: (b"", 0))
                 with pytest.raises(DeviceError, match="records as SAM differ"):
-                    self_test.self_test_of_records(device)
+                    run_self_tests(device, self_test.self_tests_of_records())
 
 
 def test_little_memory_and_little_room(
@@ -316,13 +318,13 @@ def test_little_memory_and_little_room(
     monkeypatch.setattr("gpualign.run.tuning.DEFLATE_SCRATCH_SHARE", 1e-6)
     monkeypatch.setattr(device_text, "_USUAL_FIELDS", 1)
     monkeypatch.setattr(device_text, "_MIN_BYTES", 16)
-    submit = TextKernel.submit
+    launch = TextKernel.launch
 
-    def scarce(self: TextKernel, slot: Slot, item: TextBatch) -> None:
+    def scarce(self: TextKernel, slot: Slot, item: TextBatch) -> Any:
         if len(item.found) > 500:
             raise DeviceMemoryExceeded("a test")
-        submit(self, slot, item)
+        return launch(self, slot, item)
 
-    monkeypatch.setattr(TextKernel, "submit", scarce)
+    monkeypatch.setattr(TextKernel, "launch", scarce)
     of_cpu, of_device = written(cli, some_reads, tmp_path, "bam", "--batch-size", "1M")
     assert records_of(of_device) == records_of(of_cpu)

@@ -236,7 +236,7 @@ def test_edits_are_the_least_in_four_letters(mapped: Callable[..., list[list[str
     for record, (_, read, _) in zip(found, reads, strict=True):
         ways = (least_edits(read, text, "f"), least_edits(reverse_complement(read), text, "r"))
         if record[1] == "4":
-            assert min(ways) > 7  # 0.085 of 90 bases
+            assert min(ways) > 12  # 0.14 of 90 bases
             continue
         assert int(tags(record)["ed"]) == min(ways)
         assert tags(record)["YD"] == "fr"[int(record[1] == "16")]
@@ -347,6 +347,55 @@ def test_edits_in_every_seed(tmp_path: Path, cli: Cli, genome: str, library: str
         assert [record.reference_start for record in records] == list(starts)
 
 
+def test_a_mate_has_a_better_copy_near_the_other(tmp_path: Path, cli: Cli) -> None:
+    """Of a family whose seeds are too frequent to follow; the other copy has a k-mer of its own."""
+    copy, text = random_genome(6, 50), list(random_genome(7, 30_000))
+    other = {"A": "G", "G": "A", "C": "A", "T": "A"}
+    for start in range(8000, 29_000, 100):
+        text[start : start + 50] = copy
+    diverged, read = list(copy), list(copy)
+    for at in (5, 25, 44, 48):
+        diverged[at] = other[copy[at]]
+    read[5] = diverged[5]
+    starts = range(500, 6500, 1000)
+    for start in starts:
+        text[start + 200 : start + 250], text[start + 300 : start + 350] = copy, diverged
+    genome = "".join(text)
+    pairs = [(bisulfite(genome[start : start + 50]), bisulfite("".join(read))) for start in starts]
+    files = [tmp_path / "1.fq", tmp_path / "2.fq"]
+    write_fastq(files[0], *((f"r{i}", first, "I" * 50) for i, (first, _) in enumerate(pairs)))
+    write_fastq(files[1], *((f"r{i}", reverse_complement(second), "I" * 50) for i, (_, second) in enumerate(pairs)))
+    fasta = write_fasta(tmp_path / "g.fa", g=genome)
+    found = records(cli("map", "--meth", fasta, *files, "--max-hits", "4", "-I", "250,50,400,50")[1])
+    assert [int(record[3]) - 1 for record in found[1::2]] == [start + 200 for start in starts]
+
+
+def test_mapping_qualities_of_copies(tmp_path: Path, cli: Cli) -> None:
+    """Pairs in copies that differ by 3 % are mostly sure, those in equal copies are not, and no sure one is wrong."""
+    rng, unit = random.Random(8), random_genome(9, 1500)
+    text = random_genome(10, 6000) + unit + random_genome(11, 500) + edited(rng, unit, 45) + random_genome(12, 500)
+    text += unit[:600]
+    pairs = reads_of(text, 300, 75, 13, 3)
+    files = [tmp_path / "1.fq", tmp_path / "2.fq"]
+    for file, mates in zip(files, zip(*pairs, strict=True), strict=True):
+        write_fastq(file, *mates)
+    found = records(cli("map", "--meth", write_fasta(tmp_path / "g.fa", g=text), *files)[1])
+    sure, equal, apart = [], [], []
+    for record in found:
+        start, right = int(record[0].split(":")[1]), int(record[3]) - 1
+        if int(record[4]) >= 20:
+            sure.append(start - 10 <= right <= start + 250)
+        if 6000 <= start <= 6350 or len(text) - 600 <= start:  # in the beginning of the unit, and in its other copy
+            equal.append(int(record[4]))
+        if 6600 <= start <= 7250:
+            apart.append(int(record[4]) >= 20)
+    assert all(sure)
+    assert len(equal) > 30
+    assert max(equal) < 10
+    assert len(apart) > 30
+    assert sum(apart) >= 0.95 * len(apart)
+
+
 def test_warnings(tmp_path: Path, cli: Cli, genome: str) -> None:
     """Of reads of another library, of long ones, and of duplicates among fragments between sites."""
     fasta, sheet = write_fasta(tmp_path / "g.fa", g=genome), tmp_path / "sheet.csv"
@@ -369,6 +418,7 @@ def test_warnings(tmp_path: Path, cli: Cli, genome: str) -> None:
             (fasta, plain),
             "the reads do not look converted: 0 % of their cytosines outside CpG are",
         ),
+        ((fasta, plain, "--non-directional"), "the reads do not look converted: they have C and G"),
         ((fasta, one, two), ""),
         ((fasta, f"{one},{two}", "--non-directional"), ""),
     ):

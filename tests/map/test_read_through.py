@@ -267,3 +267,44 @@ def test_an_indel_near_the_end_of_a_mate_leaves_copies_of_the_insert_alike(
     first, second = mapped(cli, tmp_path, copies, (pair[0], pair[1]))
     assert first[4] == second[4] == "0"
     assert first[3] == second[3] in ("2005", "9001")
+
+
+def substituted(read: str, *positions: int) -> str:
+    bases = list(read)
+    for at in positions:
+        bases[at] = "C" if bases[at] == "A" else "A"
+    return "".join(bases)
+
+
+@pytest.mark.parametrize("mate", [0, 1])
+def test_a_mate_of_many_errors_ends_where_the_other_one_does(cli: Cli, tmp_path: Path, genome: str, mate: int) -> None:
+    """Its insert by itself is no alignment, and the chain of a whole mate ends at an error."""
+    pair = list(read_pair(genome[2000:2060]))
+    pair[mate] = substituted(pair[mate], 3, 12, 20, 28, 37, 45, 56)
+    rows = mapped(cli, tmp_path, genome, (pair[0], pair[1]))
+    assert loci(rows) == [("99", "2001", "60M40S"), ("147", "2001", "40S60M")]
+
+
+def test_mates_of_one_insert_share_a_copy(cli: Cli, use: Callable[[FakeDriver], FakeDriver], tmp_path: Path) -> None:
+    """One mate has so many errors that it would be chained by itself, to any of 12 copies or across the gap between
+    two of them; both are clipped where the insert ends all the same, on a device as well."""
+    use(FakeDriver())
+    rng = random.Random(12)
+    family = random_genome(13, 300)
+    between = family[100:140] + family[160:220]
+    copies = "".join(family + random_genome(2000 + copy, 300) + between for copy in range(12))
+    pairs, sizes = [], []
+    for _ in range(60):
+        start, size = rng.randrange(0, 200), rng.randrange(45, 95)
+        mates = list(read_pair(family[start : start + size]))
+        mate = rng.randrange(2)
+        mates[mate] = substituted(mates[mate], *rng.sample(range(size - 5), size // 9))
+        pairs.append((mates[0], mates[1]))
+        sizes.append(size)
+    rows = mapped(cli, tmp_path, copies, *pairs)
+    for size, first, second in zip(sizes, rows[::2], rows[1::2], strict=True):
+        assert (first[1], second[1]) == ("99", "147")
+        assert abs(int(first[3]) - int(second[3])) < size
+        behind = re.findall(r"(\d+)S$", first[5]) + re.findall(r"^(\d+)S", second[5])
+        assert min(map(int, behind)) >= LENGTH - size
+    assert mapped(cli, tmp_path, copies, *pairs, options=("--device", "cuda")) == rows

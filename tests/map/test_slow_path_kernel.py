@@ -80,16 +80,18 @@ def pairs() -> list[tuple[str, str]]:
     mates[2] = noise[100:200]
     mates[4:6] = [with_errors(20 + seed, GENOME[2250:2370], 0.1) for seed in range(2)]
     facing = [(read, reverse_complement(mate)) for read, mate in zip(reads, mates, strict=True)]
-    return facing + [read_through(size) for size in (31, 32, 33, 47, 63, 64, 65, 80, 95, 96)]
+    facing += [read_through(size) for size in (31, 32, 33, 47, 63, 64, 65, 80, 95, 96)]
+    facing += [read_through(size, 0.11) for size in (49, 60, 77, 90)]
+    return facing + [(first[:30] + first[31:], second) for first, second in map(read_through, (50, 66, 81, 94))]
 
 
-def read_through(size: int) -> tuple[str, str]:
+def read_through(size: int, errors: float = 0.03) -> tuple[str, str]:
     """Reads of 120 and 110 bases of a shorter fragment, with errors and N."""
     insert, behind = GENOME[5000 : 5000 + size], random_genome(size, 240)
     if size % 2:
         insert = reverse_complement(insert)
     first, second = insert + behind[:120], with_changes(reverse_complement(insert), {17: "N"}) + behind[120:]
-    return with_errors(size, first[:size], 0.03) + first[size:120], second[:110]
+    return with_errors(size, first[:size], errors) + first[size:120], second[:110]
 
 
 @pytest.mark.parametrize(

@@ -324,16 +324,14 @@ class TestOnGpu:
         assert_same(found, index, batch, CASES[case], PAIRS[library])
 
     def test_files(self, tmp_path: Path) -> None:
-        """Whole runs over the bundled reads: the same bytes, in small batches too, and next to the CPU."""
+        """Whole runs over the bundled reads: the same bytes, in small batches too."""
         from gpualign.map.run import run_map
         from gpualign.params import RunOptions
         from gpualign.records.alignment_output import AlignmentLayout
 
         files = MapFiles(str(GENOMES), (str(READS),))
         texts = []
-        for number, (device, batch) in enumerate(
-            [("cpu", 1 << 22), ("cuda", 1 << 22), ("cuda", 1 << 18), ("cuda,cpu", 1 << 18)]
-        ):
+        for number, (device, batch) in enumerate([("cpu", 1 << 22), ("cuda", 1 << 22), ("cuda", 1 << 18)]):
             output = tmp_path / f"{number}.sam"
             options = RunOptions(output=str(output), device=device, batch_size=batch, threads=4, quiet=True)
             run_map(Sample(files, MapParams(), RecordOptions(), AlignmentLayout("sam"), options))

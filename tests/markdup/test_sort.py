@@ -322,3 +322,7 @@ def test_folder_of_temporary_files(
     code, _, error = cli(*words, shuffled, "--tmp-dir", tmp_path / "none", "-o", tmp_path / "x.bam")
     assert code == 2
     assert "there is no folder" in error
+    for function in (gpualign.sort, gpualign.mark_duplicates):
+        with pytest.raises(gpualign.UsageError, match="there is no folder"):
+            function(shuffled, tmp_path / "x.bam", tmp_dir=tmp_path / "none")
+        assert function(shuffled, tmp_path / "x.bam", tmp_dir=tmp_path)["records"] > 0

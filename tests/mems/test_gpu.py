@@ -9,10 +9,8 @@ import pytest
 
 from gpualign.mems.run import run_mems
 from gpualign.params import RunOptions
-from gpualign.run.gpu.device import Device
 from gpualign.seeds.matches.cpu import Search
 from gpualign.seeds.matches.params import MemsParams
-from gpualign.seeds.matches.self_test import self_test
 from tests.helpers.files import write_fasta
 from tests.helpers.sequences import random_text, reverse_complement, substitute
 
@@ -146,7 +144,3 @@ def test_long_matches(tmp_path: Path) -> None:
     assert b"300000" in expected
     assert run(files, tmp_path, "cuda:0", params) == expected
     assert run(files, tmp_path, "cuda:0,cpu", params) == expected
-
-
-def test_self_test(gpu: Device) -> None:
-    self_test(gpu)

@@ -179,8 +179,8 @@ Output<uint8_t> mapping_qualities(int edit, uint64_t bases, Input<int32_t> lengt
     for (size_t i = 0; i < lengths.size(); i++) {
         const Evidence chosen{lengths.data()[i], truncated.data()[i] != 0, distances.data()[i], seed_hits.data()[i]};
         const Suboptimal others{losses.data()[i], uint32_t(counts.data()[i])};
-        out.push_back(paired ? quality.paired(
-                                   chosen, Evidence{}, nullptr, others, MappingQuality::kManyBits, MappingQuality::kMax)
+        out.push_back(paired ? quality.paired(chosen, Evidence{}, nullptr, others, others.minimum,
+                                   MappingQuality::kManyBits, MappingQuality::kMax)
                              : quality.single(chosen, others));
     }
     return to_numpy(std::move(out));

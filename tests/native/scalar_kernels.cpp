@@ -143,6 +143,7 @@ template <bool LongGaps> void map_slow(SlowPathLaunch launch) {
     };
     launch.wanted->templates = *launch.batch.slow_count;
     each_mate([](Mapper& mapper, int mate) { mapper.find(mate); });
+    each([](Mapper& mapper) { mapper.clip_adapters(); });
     for (launch.round = 0; launch.round < 2; launch.round++) {
         const ChainBatch& chains = launch.chains[launch.round];
         each_mate([](Mapper& mapper, int mate) { mapper.seed(mate); });

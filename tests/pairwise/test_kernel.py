@@ -76,8 +76,14 @@ class Launcher:
             near = np.flatnonzero(scores >= minimum)[::-1]
             slot.arrays[f"found {strand}"] = np.stack([near, scores[near]], axis=1)
 
-    def kept_pairs(self, slot: Slot, strand: int) -> np.ndarray:
-        return slot.arrays[f"found {strand}"]
+    @property
+    def lanes_suit(self) -> bool:
+        return self.problem.kernel == "lanes" and not self.problem.traced
+
+    def submit_lanes(self, slot: Slot, block: PairBlock, strand: int, order: np.ndarray) -> None:
+        self.used.append("lanes")
+        scores = self.scores(block, strand)[order]
+        slot.arrays[f"scores {strand}"] = np.where(scores > 500, -1, scores) if self.problem.mode == "local" else scores
 
     def scores_of_strips(self, slot: Slot, pairs: int, strand: int) -> np.ndarray:
         return slot.arrays[f"scores {strand}"]
@@ -116,22 +122,14 @@ class Launcher:
         return self._traced(PairBlock(*each), strand)
 
 
-class Lanes:
-    """The same for kernels with queries over lanes."""
+class Kept:
+    """What a filter left, as the launcher put it."""
 
-    def __init__(self, launcher: Launcher) -> None:
-        self._launcher = launcher
+    def __init__(self, strand: int) -> None:
+        self._strand = strand
 
-    @property
-    def suits(self) -> bool:
-        problem = self._launcher.problem
-        return problem.kernel == "lanes" and not problem.traced
-
-    def submit_block(self, slot: Slot, block: PairBlock, strand: int, order: np.ndarray) -> None:
-        self._launcher.used.append("lanes")
-        scores = self._launcher.scores(block, strand)[order]
-        local = self._launcher.problem.mode == "local"
-        slot.arrays[f"scores {strand}"] = np.where(scores > 500, -1, scores) if local else scores
+    def entries(self, slot: Slot) -> list[np.ndarray]:
+        return [slot.arrays[f"found {self._strand}"]]
 
 
 class LongAlignment:
@@ -141,7 +139,7 @@ class LongAlignment:
 
 def make_kernel(monkeypatch: pytest.MonkeyPatch, problem: PairProblem, budget: int = 1 << 30) -> kernels.PairwiseKernel:
     monkeypatch.setattr(kernels, "PairwiseLauncher", Launcher)
-    monkeypatch.setattr(kernels, "LaneLauncher", Lanes)
+    monkeypatch.setattr(kernels, "KEPT", (Kept(0), Kept(1)))
     monkeypatch.setattr(kernels, "LongAlignment", LongAlignment)
     device = SimpleNamespace(budget=budget, slots=[Slot() for _ in range(8)])
     kernel = kernels.PairwiseKernel(device, problem)
@@ -284,8 +282,9 @@ def test_the_widest_limit_of_runs_holds_for_each_pair(definition: int, identity:
 def test_little_memory_makes_many_batches(monkeypatch) -> None:
     problem, block = make_problem([200] * 40, kernel="rscan")
     kernel = make_kernel(monkeypatch, problem, budget=1 << 21)
-    kernel.submit(Slot(), block)  # type: ignore[arg-type]
-    got, expected = kernel.collect(Slot(), block), align_on_cpu(problem, block)  # type: ignore[arg-type]
+    slot = Slot()
+    kernel.submit(slot, block)  # type: ignore[arg-type]
+    got, expected = kernel.collect(slot, block), align_on_cpu(problem, block)  # type: ignore[arg-type]
     assert np.array_equal(got.cigar, expected.cigar)
     assert kernel.launcher.used.count("rscan") > 3  # type: ignore[attr-defined]
 
@@ -306,8 +305,9 @@ def test_memory_that_other_blocks_hold_is_released_before_the_cores_are_asked(mo
         return trace(*arguments)
 
     monkeypatch.setattr(kernel.launcher, "trace_threads", cramped)
-    kernel.submit(Slot(), block)  # type: ignore[arg-type]
-    got, expected = kernel.collect(Slot(), block), align_on_cpu(problem, block)  # type: ignore[arg-type]
+    slot = Slot()
+    kernel.submit(slot, block)  # type: ignore[arg-type]
+    got, expected = kernel.collect(slot, block), align_on_cpu(problem, block)  # type: ignore[arg-type]
     assert tried == [1, 0]
     assert np.array_equal(got.cigar, expected.cigar)
     assert np.array_equal(got.cigar_offsets, expected.cigar_offsets)

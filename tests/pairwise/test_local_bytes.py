@@ -1,5 +1,5 @@
-"""Local scores in saturating bytes, and what does not fit them, against parasail's scan functions: its striped ones are
-wrong where opening a gap costs no more than extending it.
+"""Local scores in bytes and words of 16 bits that saturate, and what does not fit them, against parasail's scan
+functions: its striped ones are wrong where opening a gap costs no more than extending it.
 """
 
 from __future__ import annotations
@@ -42,3 +42,15 @@ def test_few_and_many_targets_of_any_length() -> None:
         rows = gpualign.pairwise(queries, targets[:count], mode="local", score_only=True, device="cpu")
         expected = [parasail.sw_scan_32(q, t, 10, 1, matrix).score for q in queries for t in targets[:count]]
         assert rows["score"].tolist() == expected
+
+
+def test_scores_around_the_largest_word_of_16_bits() -> None:
+    rng = random.Random(3)
+    query = "".join(rng.choices("ACGT", k=260))
+    targets = [query[:length] for length in range(205, 230)] + [mutate(rng, query, 0.01 * i) for i in range(20)]
+    scoring = {"match": 300, "mismatch": 200, "gap_open": 700, "gap_extend": 90, "device": "cpu"}
+    rows = gpualign.pairwise([query], targets, mode="local", score_only=True, **scoring)  # type: ignore[arg-type]
+    matrix = parasail.matrix_create("ACGT", 300, -200)
+    expected = [parasail.sw_scan_32(query, target, 700, 90, matrix).score for target in targets]
+    assert rows["score"].tolist() == expected
+    assert min(expected) < 65535 < max(expected)

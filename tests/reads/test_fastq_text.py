@@ -17,7 +17,6 @@ from gpualign.errors import InputError
 from gpualign.map.device.batch import MapBatch
 from gpualign.map.device.fastq import StagedText
 from gpualign.reads.fastq_text import FastqText
-from gpualign.reads.packed import Packed
 from gpualign.reads.reads import Reads
 from gpualign.run.gpu.pinned_pool import PinnedPool
 from gpualign.sequences.batch import SequenceBatch, join_batches
@@ -137,7 +136,7 @@ def test_a_stored_text_that_became_shorter(tmp_path: Path) -> None:
 FEW = ("@one a b\nACGTNacgtn\n+\n@+I!~@+I!~\n", "@two\nA\n+two\n@\n", "@3/1\nNNNN\n+\n++++\n", "@4\nac\n+\n>;")
 
 
-@pytest.mark.parametrize("source", [Stored, InPieces, Streamed, Packed])
+@pytest.mark.parametrize("source", [Stored, InPieces, Streamed])
 @pytest.mark.parametrize("ends", ["\n", "\r\n"])
 def test_chunk_borders_at_every_byte_of_a_record(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: Callable[[InputFile], Source], ends: str
@@ -148,7 +147,7 @@ def test_chunk_borders_at_every_byte_of_a_record(
     text = "".join(FEW).replace("\n", ends).encode()
     expected = parse(chunk_of(text))
     assert len(expected) == len(FEW)
-    packed = source in (InPieces, Packed)
+    packed = source is InPieces
     cuts = set()
     for size in range(1, len(text) + 2):
         path = tmp_path / "reads"
@@ -203,6 +202,13 @@ def test_names_of_pairs(names: tuple[str, str], plain: bool, checked: bool) -> N
     if checked and not plain:
         with pytest.raises(InputError, match="the mates of a pair are named"):
             reads.columns()
+
+
+def test_names_that_are_not_utf_8() -> None:
+    """In a message they are not text that Python fails to decode."""
+    texts = tuple(FastqText.of(chunk_of(b"@r%s\nACGT\n+\nIIII\n" % name)) for name in (b"\xe9", b"a"))
+    with pytest.raises(InputError, match=r"the mates of a pair are named 'r\?' and 'ra'"):
+        Reads(texts, ("1.fq", "2.fq"), True).columns()  # type: ignore[arg-type]
 
 
 GOOD = b"@good one\nACGTN\n+\nIIIII\n"

@@ -84,16 +84,15 @@ def test_zeros_after_members(tmp_path: Path, kind: str, threads: int, zeros: int
     data = path.read_bytes() if kind == "bgzf" else COMPRESS[kind](TEXT)
     path.write_bytes(data + bytes(zeros))
     assert read(path, threads) == TEXT
-    assert sum(len(chunk.text()) for chunk in chunks_far(path)) == len(TEXT)
+    assert sum(len(chunk.text()) for chunk in chunks_of(path)) == len(TEXT)
     path.write_bytes(data + bytes(zeros) + (gzip.compress(TEXT) if kind == "bgzf" else data))
     assert read(path, threads) == 2 * TEXT
-    assert sum(len(chunk.text()) for chunk in chunks_far(path)) == 2 * len(TEXT)
+    assert sum(len(chunk.text()) for chunk in chunks_of(path)) == 2 * len(TEXT)
 
 
-def chunks_far(path: Path) -> list[Chunk]:
-    """As they are cut for other machines."""
+def chunks_of(path: Path) -> list[Chunk]:
     with InputFile(str(path)) as file:
-        return list(read_file(file, 1 << 16, remote=True))
+        return list(read_file(file, 1 << 16))
 
 
 @pytest.mark.parametrize("kind", [*COMPRESS, "bgzf"])
@@ -105,7 +104,7 @@ def test_what_follows_and_is_no_member(tmp_path: Path, kind: str, threads: int, 
     path = tmp_path / "x"
     write_bgzf(path, TEXT, 5000)
     path.write_bytes((path.read_bytes() if kind == "bgzf" else COMPRESS[kind](TEXT)) + bytes(zeros) + other)
-    for look in (lambda: read(path, threads), lambda: chunks_far(path)):
+    for look in (lambda: read(path, threads), lambda: chunks_of(path)):
         with pytest.raises(InputError, match=r"x: other bytes follow the compressed data \(cut"):
             look()
 

@@ -56,7 +56,9 @@ def test_one_thread_inflates_and_another_cuts(tmp_path: Path, monkeypatch: pytes
 
 
 @pytest.mark.parametrize("compress", [gzip.compress, bz2.compress, bytes])
-def test_text_is_read_to_pinned_memory(tmp_path: Path, compress: Callable[[bytes], bytes]) -> None:
+def test_text_is_read_to_pinned_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compress: Callable[[bytes], bytes]
+) -> None:
     path, pinned = tmp_path / "reads", []
     path.write_bytes(compress(TEXT))
 
@@ -64,7 +66,8 @@ def test_text_is_read_to_pinned_memory(tmp_path: Path, compress: Callable[[bytes
         pinned.append(np.empty(nbytes, np.uint8) if len(pinned) % 3 else None)  # now and then there is none
         return pinned[-1]
 
-    with ReadSource(str(path), remote=True) as source:  # plain text stays in its file otherwise
+    monkeypatch.setattr("gpualign.text.text._SMALL_FILE", 1 << 20)  # larger ones stay in their files
+    with ReadSource(str(path)) as source:
         source.allocate = allocate
         chunks = list(source.chunks(2000))
     assert b"".join(chunk.text().tobytes() for chunk in chunks) == TEXT

@@ -10,7 +10,6 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, cast
 
-import numpy as np
 import pysam
 import pytest
 
@@ -24,7 +23,7 @@ from tests.helpers.bam import bam_records, coordinate_of, parsed_index, random_t
 
 def reference_of(lengths: Sequence[int]) -> HeaderContigs:
     """Contigs without bases."""
-    return HeaderContigs([f"c{i}" for i in range(len(lengths))], np.array(lengths, np.int64))
+    return HeaderContigs.of([f"c{i}" for i in range(len(lengths))], lengths)
 
 
 def write(path: Path, lines: list[str], lengths: Sequence[int], pieces: int = 3) -> None:

@@ -15,6 +15,7 @@ import pytest
 
 from gpualign.records.record_input import BamChunk, RecordInput
 from gpualign.text import tuning
+from gpualign.text.bgzf import BgzfCodec
 from gpualign.text.files import InputFile
 from tests.helpers.files import write_bgzf
 from tests.helpers.record_files import write_sam
@@ -144,3 +145,30 @@ def test_lengths_of_contigs_of_sam(cli: Cli, tmp_path: Path, length: int | str, 
     found, _, messages = cli("sort", path, "-o", tmp_path / "out.bam")
     assert found == code
     assert ("a.sam: " in messages) == (code == 3)
+
+
+def test_headers_of_many_contigs(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In more than a piece of the file; names are bytes, and only equal ones are the same."""
+    monkeypatch.setattr(BgzfCodec, "group_bytes", 1 << 14)
+    monkeypatch.setattr(tuning, "PIECE_BYTES", 1 << 16)
+    contigs = [f"contig_{i * 7919 % 10_000}".encode() for i in range(10_000)]
+    contigs[7_000] = b"\xe9\xff"
+    lines = b"".join(b"@SQ\tSN:%s\tLN:%d\n" % (name, 100 + i) for i, name in enumerate(contigs))
+    text = b"@HD\tVN:1.6\n" + lines + b"@RG\tID:x\n@SQ\tSN:last\tLN:7\r\n"
+    (tmp_path / "a.sam").write_bytes(text + b"r\t0\tlast\t3\t60\t2M\t*\t0\t0\tAC\tII\n")
+    assert cli("sort", tmp_path / "a.sam", "-o", tmp_path / "a.bam")[0] == 0
+    for threads in (1, 2):
+        assert cli("sort", tmp_path / "a.bam", "-o", tmp_path / f"{threads}.bam", "-t", threads)[0] == 0
+    for path in (tmp_path / "a.bam", tmp_path / "1.bam", tmp_path / "2.bam"):
+        data = gzip.decompress(path.read_bytes())
+        size = int.from_bytes(data[4:8], "little")
+        head = data[8 : 8 + size].split(b"\n")
+        assert b"\n".join(head[1:10_003]) + b"\n" == text.split(b"\n", 1)[1].replace(b"\r", b"")
+        table = b"".join(
+            struct.pack("<i", len(name) + 1) + name + b"\0" + struct.pack("<i", length)
+            for name, length in [*zip(contigs, range(100, 10_100), strict=True), (b"last", 7)]
+        )
+        assert data[8 + size :].startswith(struct.pack("<i", 10_001) + table)
+    (tmp_path / "c.sam").write_bytes(text + b"@SQ\tSN:contig_7919\tLN:5\n")
+    code, _, error = cli("sort", tmp_path / "c.sam", "-o", tmp_path / "c.bam")
+    assert (code, "the header has the contig 'contig_7919' twice" in error) == (3, True)

@@ -216,6 +216,37 @@ def test_many_small_runs(tmp_path: Path, seed: int) -> None:
     assert sort(tmp_path, cut(rng, templates), 2000) == sorted(chain(*templates), key=coordinate_of)
 
 
+@pytest.mark.parametrize("order", ["coordinate", "template", "natural"])
+def test_runs_are_merged_in_levels(
+    tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch, order: RecordOrder
+) -> None:
+    """Each range of the last merge needs some of every run; equal records stay in the order of the input."""
+    monkeypatch.setattr(record_sorter, "_LEAST_MERGED", 3)
+    monkeypatch.setattr(record_sorter, "_LEAST_RANGE", 1 << 12)
+    monkeypatch.setattr(record_sorter, "_LEAST_BLOCK", 1 << 11)
+    rng = random.Random(seed)
+    lines = [line for template in random_templates(rng, 600, LENGTHS) for line in template]
+    lines = [line for line in lines for _ in range(rng.choice((1, 1, 3)))]
+    lines = [f"{line.rstrip()}\tXI:i:{number}\n" for number, line in enumerate(lines)]
+    found = dict[int, list[str]]()
+    for memory in (1 << 30, 1 << 14):
+        with RecordSorter(str(tmp_path), memory, 2, order) as sorter:
+            for begin in range(0, len(lines), 20):
+                records = bam_records(lines[begin : begin + 20], len(LENGTHS))
+                sorter.add(RecordBatch.of(records, order, templates="none"))
+            sorter._await_run()
+            levels = [run.level for run in sorter._runs]
+            assert levels == sorted(levels, reverse=True)
+            assert all(levels.count(level) < 3 for level in levels)
+            assert memory > 1 << 14 or max(levels) > 1, "no run was merged twice"
+            merged = sorter.merged(lambda records, _: sam_lines(records, len(LENGTHS)))
+            found[memory] = list(chain(*merged))
+    assert found[1 << 14] == found[1 << 30]
+    assert sorted(found[1 << 14]) == sorted(lines)
+    if order == "coordinate":
+        assert found[1 << 14] == sorted(lines, key=coordinate_of)
+
+
 def test_runs_share_one_file(tmp_path: Path, seed: int) -> None:
     """There may be more runs than files that may be open."""
     rng = random.Random(seed)

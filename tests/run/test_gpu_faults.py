@@ -75,7 +75,7 @@ def test_a_kernel_that_writes_where_it_must_not(monkeypatch: pytest.MonkeyPatch)
     driver = FaultyDriver(())
 
     class Wild(Doubler):
-        def collect(self, slot, item):
+        def result(self, slot, item, launched):
             driver.broken = True
             slot.wait()
 
@@ -97,15 +97,15 @@ def test_memory_that_collecting_lacks(monkeypatch: pytest.MonkeyPatch, batches_a
     alone: list[int] = []
 
     class Hungry(Doubler):
-        def submit(self, slot, item):
+        def launch(self, slot, item):
             slot.upload("in", item)
 
-        def collect(self, slot, item):
+        def result(self, slot, item, launched):
             slot.device_array("more", 8 * item.nbytes)
-            super().submit(slot, item)
+            super().launch(slot, item)
             slot.wait()
             alone.append(len(item))
-            return super().collect(slot, item)
+            return super().result(slot, item, launched)
 
     items = batches(9, size=10_000)
     memory = int(batches_at_once * 10 * items[0].nbytes)

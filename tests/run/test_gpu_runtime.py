@@ -111,24 +111,6 @@ def test_or_is_left_out(second, fake):
     assert fake.contexts == []
 
 
-def test_the_cpu_takes_items_next_to_the_gpu(fake, monkeypatch):
-    monkeypatch.setattr("gpualign.run.tuning.CORE_S", 0.02)  # as long as the device takes
-
-    class Slow(Doubler):
-        def submit(self, slot, item):
-            time.sleep(0.02)
-            super().submit(slot, item)
-
-    with CudaBackend(list_devices()[:1], cpu_threads=2) as backend:
-        items = batches(30)
-        results = list(backend.run(iter(items), Stage(on_cpu=lambda item: item * 2, make_kernel=Slow)))
-        for item, result in zip(items, results, strict=True):
-            np.testing.assert_array_equal(result, item * 2)
-        report = backend.report()
-        assert report["cpu_batches"] > 0
-        assert report["cpu_batches"] + report["gpu_batches"] == 30
-
-
 class Held:
     """An item whose data is on a device."""
 
@@ -181,7 +163,7 @@ def test_an_item_that_does_not_fit_is_halved(fake):
 
 def test_an_item_that_cannot_be_halved_far_enough_is_out_of_memory(fake):
     class Hungry(Doubler):
-        def submit(self, slot, item):
+        def launch(self, slot, item):
             slot.device_array("huge", 1 << 40)
 
     with Device(list_devices()[0]) as device, pytest.raises(OutOfMemoryError, match=r"Fake A.*too little memory"):
@@ -193,9 +175,9 @@ def test_a_kernel_divides_what_other_processes_left(fake):
     """They took most of the memory once this one had looked at how much is free."""
 
     class Sharing(Doubler):
-        def submit(self, slot, item):
+        def launch(self, slot, item):
             slot.device_array("workspace", slot.device.budget // 4)
-            super().submit(slot, item)
+            super().launch(slot, item)
 
     with Device(list_devices()[0]) as device:
         fake.memory >>= 10
@@ -268,10 +250,10 @@ def test_an_array_that_grows_frees_nothing_before_the_space_is_needed(fake):
 
 def test_errors_come_in_order(fake):
     class Failing(Doubler):
-        def submit(self, slot, item):
+        def launch(self, slot, item):
             if item[0] == 3:
                 raise ValueError("item 3")
-            super().submit(slot, item)
+            super().launch(slot, item)
 
     with Device(list_devices()[0]) as device:
         seen = []
@@ -429,8 +411,8 @@ def test_a_backend_opens_in_its_callers_thread_and_is_closed_after_it(fake, monk
 
 def test_a_run_tells_when_the_host_waited(fake):
     class Slow(Doubler):
-        def submit(self, slot, item):
-            super().submit(slot, item)
+        def launch(self, slot, item):
+            super().launch(slot, item)
             end = slot.stream.wait
             slot.stream.wait = lambda *arguments: [time.sleep(0.05), end(*arguments)][1]
 

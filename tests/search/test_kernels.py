@@ -10,6 +10,7 @@ import pytest
 from gpualign.align.patterns import device as search_device
 from gpualign.align.patterns import tuning
 from gpualign.run.gpu.device import Device, list_devices
+from gpualign.run.gpu.self_test import run_self_tests
 from tests.helpers.emulated import Emulated, emulated_library
 from tests.helpers.fake_cuda import install_kernels
 from tests.helpers.files import write_fasta
@@ -33,7 +34,7 @@ def kernels(emulated: dict[str, Emulated], monkeypatch: pytest.MonkeyPatch) -> d
 def test_the_self_test(kernels: dict[str, Emulated]) -> None:
     (info,) = list_devices()
     with Device(info) as device:
-        search_device.self_test(device)
+        run_self_tests(device, search_device.self_tests())
     assert all(kernel.calls for kernel in kernels.values())
 
 

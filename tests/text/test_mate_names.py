@@ -178,15 +178,15 @@ def test_names_that_are_not_checked(cli: Cli, tmp_path: Path, reference: Path) -
     assert len(records(sam)) == 2 * PAIRS
 
 
-def test_pairs_in_blocks_for_other_machines(tmp_path: Path) -> None:
-    """Chunks of bgzf, which are cut between pairs, are paired by the same names."""
+def test_pairs_in_blocks(tmp_path: Path) -> None:
+    """Chunks of bgzf end anywhere, also between the mates of a pair."""
     from gpualign.reads.lanes import interleaved_reads
     from gpualign.reads.reads import ReadSource
 
     for name in ("x{}.{}", "SRR1.{}.{}"):
         text = interleaved(tmp_path, name.format).read_bytes()
         path = write_bgzf(tmp_path / "i.fq.gz", text, 900)
-        with ReadSource(path, remote=True, interleaved=True) as source:
+        with ReadSource(path, threads=2) as source:
             batches = [item.columns() for item in interleaved_reads(source, 1500)]
         assert len(batches) > 3
         assert all((batch.mates != 0).all() for batch in batches)
@@ -194,7 +194,7 @@ def test_pairs_in_blocks_for_other_machines(tmp_path: Path) -> None:
     twice = write_bgzf(
         tmp_path / "t.fq.gz", interleaved(tmp_path, lambda i, mate: f"r{i}/{1 if i == 119 else mate}").read_bytes(), 900
     )
-    with ReadSource(twice, remote=True, interleaved=True) as source, pytest.raises(gpualign.InputError, match="r119/1"):
+    with ReadSource(twice, threads=2) as source, pytest.raises(gpualign.InputError, match="r119/1"):
         [item.columns() for item in interleaved_reads(source, 1500)]
 
 

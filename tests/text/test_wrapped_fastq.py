@@ -70,17 +70,11 @@ def test_records(tmp_path: Path, width: int, end: str) -> None:
     path.write_bytes(text)
     assert len(text) > 1 << 16  # read at their borders where they are large
     for file in (path, write_bgzf(tmp_path / "b.gz", text, 5000)):
-        for how in ({}, {"threads": 2}, {"remote": True}):
+        for how in ({}, {"threads": 2}):
             assert same(read_batch(str(file), **how), expected)
     for name, content in (("g.gz", gzip.compress(text)), ("b.bz2", bz2.compress(text))):
         (tmp_path / name).write_bytes(content)
         assert same(read_batch(str(tmp_path / name)), expected)
-
-
-def test_bgzf_for_workers_is_read_here(tmp_path: Path) -> None:
-    made = reads(300)
-    path = write_bgzf(tmp_path / "b.gz", wrapped(made, 60), 5000)
-    assert same(read_batch(path, remote=True), read_batch(str(write_fastq(tmp_path / "f.fq", *made))))
 
 
 def test_a_record_longer_than_what_is_looked_at(tmp_path: Path) -> None:

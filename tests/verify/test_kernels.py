@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from gpualign.align.edit import tuning
 from gpualign.align.edit.cpu import VerifyPairs
-from gpualign.align.edit.stage import STAGE, planned, staged
+from gpualign.align.edit.device.kernel import STAGE, planned, staged
 from gpualign.run.cpu import CpuBackend
 from tests.helpers.implementations import IMPLEMENTATIONS, on_gpu, open_backend
 from tests.helpers.sequences import make_reference

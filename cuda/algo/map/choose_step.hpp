@@ -92,7 +92,7 @@ private:
     GPUALIGN_HD bool wants_windows(const PackedLoci& anchors, const PackedLoci& mate, int number) const {
         bool wanted = false;
         if (is_looked_for(batch_.rules, mate.length, limit_near_mate(mate.length, mate.limit, batch_.rules.pairs.max)))
-            for_each_mate_window(group_, batch_.rules.pairs, anchors, mate, number == 1, batch_.tie_breaks[first_],
+            for_each_mate_window(group_, batch_.rules, anchors, mate, number == 1, batch_.tie_breaks[first_],
                 [&](uint32_t, bool, int64_t, int64_t) { wanted = true; });
         return wanted;
     }

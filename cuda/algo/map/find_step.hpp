@@ -61,9 +61,9 @@ private:
         ReadState& state = all_.states[r];
         ChainQuery whole{all_.read(batch_, r), false};
         whole.read.length += all_.clipped(batch_, r);
-        const bool ends = is_clipped_at_insert(
+        const Clip clip = clip_at_insert(
             group_, batch_.rules, all_.loci_of(batch_, r), state.found, whole, TargetText{batch_.target});
-        if (!ends && group_.lane() == 0) state.left = true;
+        if (clip != Clip::ends && group_.lane() == 0) state.left = true;
         group_.sync();
     }
 

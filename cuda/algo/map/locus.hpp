@@ -31,6 +31,9 @@ GPUALIGN_HD int32_t end_to_end_score(const AffineScores& scores, int32_t length,
            min(ambiguous, distance) * (scores.mismatch - ambiguous_cost(scores));
 }
 
+// Difference in score of one edit.
+GPUALIGN_HD int32_t edit_of(const AffineScores& scores) { return scores.match + scores.mismatch; }
+
 struct PackedLoci {
     const MapTarget& target;
     const AffineScores& scores;
@@ -97,8 +100,9 @@ enum class VariantsFor { nothing, locus, suboptimal };
 template <class Loci> GPUALIGN_HD VariantsFor variants_for(const MapRules& rules, const Loci& loci, bool paired) {
     const int32_t distance = loci.count ? loci.distance(0) : -1;
     if (wants_suboptimal_variants(loci.length, rules.k, distance, paired)) return VariantsFor::suboptimal;
-    return wants_variants(loci.length, loci.ambiguous, rules.k, rules.w, distance) ? VariantsFor::locus
-                                                                                   : VariantsFor::nothing;
+    return wants_variants(loci.length, loci.ambiguous, rules.k, rules.w, distance, loci.bases.converted())
+               ? VariantsFor::locus
+               : VariantsFor::nothing;
 }
 
 // Whether to chain a read, as it does not align end to end, or not well; `Found` is like FoundRead

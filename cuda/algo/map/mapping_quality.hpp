@@ -3,8 +3,9 @@
 //
 // A posterior over the known loci, plus a term for unknown ones. Weights are relative to the chosen locus: each
 // additional edit of a suboptimal locus multiplies its weight by 3 e / (1 - e), with the error rate e estimated from
-// the read. Loci that the seeds missed are likely only if hits were left out; that term is fitted to simulated reads
-// (benchmarks/map_accuracy.py; docs/internals/algorithms.md, "Mapping quality").
+// the read; of a bisulfite read by e / 3 / (1 - e), which fits those. Loci that the seeds missed are likely only if
+// hits were left out; that term is fitted to simulated reads (benchmarks/map_accuracy.py; docs/internals/algorithms.md,
+// "Mapping quality").
 #pragma once
 #include "algo/common/fixed_point.hpp"
 #include "algo/map/thresholds.hpp"
@@ -120,8 +121,9 @@ public:
     static constexpr uint8_t kNearMate = 40;  // the highest of a mate that its own seeds do not tell from unseen loci
     static constexpr int64_t kManyBits = 20 * int64_t(kLogOne);  // enough for the highest quality
 
-    GPUALIGN_HD explicit MappingQuality(const MapRules& rules)
-        : edit_(rules.scores.match + rules.scores.mismatch), locus_bits_(rules.locus_bits), k_(rules.k), w_(rules.w) {}
+    GPUALIGN_HD explicit MappingQuality(const MapRules& rules, bool converted = false)
+        : converted_(converted), edit_(rules.scores.match + rules.scores.mismatch), locus_bits_(rules.locus_bits),
+          k_(rules.k), w_(rules.w) {}
 
     // The quality of a read by itself. A lead of half an edit counts as none, as in chaining.
     GPUALIGN_HD_CALL uint8_t single(const Evidence& chosen, const Suboptimal& suboptimal) const {
@@ -131,16 +133,17 @@ public:
     }
 
     // The quality of a mate of a proper pair. `alone`: the other loci of the read, null if the chosen one is not its
-    // best. `pairs`: pairs with the read at another locus, counting the edits of both mates. `bits`: information of the
+    // best. `pairs`: pairs with the read at another locus, counting the edits of both mates, but for those that base
+    // qualities weigh; `nearest`: the smallest difference of all. `bits`: information of the
     // mates beyond what it takes to find one near the other. `surest`: upper bound, of mates that are the same bases.
     // Pairs within the rounding error count as equal.
     GPUALIGN_HD_CALL uint8_t paired(const Evidence& chosen, const Evidence& mate, const Suboptimal* alone,
-        const Suboptimal& pairs, int64_t bits, uint8_t surest) const {
+        const Suboptimal& pairs, int32_t nearest, int64_t bits, uint8_t surest) const {
         if (pairs.minimum >= 0 && pairs.minimum <= kRounding) return 0;
         Evidence both = chosen;
         both.length += mate.length;
         both.distance += mate.distance;
-        const uint8_t together = bounded(of(both, pairs), bits),
+        const uint8_t together = bounded(of(both, pairs, nearest), bits),
                       by_itself = alone ? single(chosen, *alone) : uint8_t(0);
         return uint8_t(min(surest, max(together, by_itself)));
     }
@@ -159,7 +162,7 @@ public:
 
 private:
     GPUALIGN_HD uint8_t by_itself(const Evidence& chosen, const Suboptimal& suboptimal) const {
-        const int32_t quality = of(chosen, suboptimal);
+        const int32_t quality = of(chosen, suboptimal, suboptimal.minimum);
         if (min_information(chosen.length, chosen.distance) >= locus_bits_ + kManyBits) return uint8_t(quality);
         return bounded(quality, information(chosen.length, chosen.distance) - locus_bits_);
     }
@@ -170,14 +173,16 @@ private:
     // Insert-size penalties are rounded, and computed before gaps are known.
     static constexpr int32_t kRounding = 1;
 
-    GPUALIGN_HD int32_t of(const Evidence& chosen, const Suboptimal& suboptimal) const {
+    GPUALIGN_HD int32_t of(const Evidence& chosen, const Suboptimal& suboptimal, int32_t nearest) const {
         // fast path of most reads: no logarithms
         if (suboptimal.minimum < 0 && !chosen.hits_truncated && kNotTruncated + chosen.seed_hits >= kSurest)
             return kMax;
-        uint64_t wrong = unseen(chosen, suboptimal.minimum);
+        uint64_t wrong = unseen(chosen, nearest);
         if (suboptimal.minimum > 0) {
             const int32_t right = max(1, chosen.length + 1 - chosen.distance);
-            const int64_t odds = log2_fixed(3 * uint64_t(chosen.distance + 1)) - log2_fixed(uint64_t(right));
+            const uint64_t edits = uint64_t(chosen.distance + 1), bases = uint64_t(right);
+            const int64_t odds =
+                converted_ ? log2_fixed(edits) - log2_fixed(3 * bases) : log2_fixed(3 * edits) - log2_fixed(bases);
             const int64_t power = odds * suboptimal.minimum / edit_ + log2_fixed(suboptimal.count);
             // the quality is 1 anyway if the others are four times as likely
             wrong += power < 2 * kLogOne ? exp2_share(power - 2 * kLogOne) << 2 : kShareOne << 2;
@@ -210,6 +215,7 @@ private:
     // log2 of 0.04 * 10^0.8, and of the 10^0.8 that each edit divides by
     static constexpr int32_t kFamily = -130175, kFamilyEdit = 174165;
 
+    const bool converted_;
     const int32_t edit_;
     const int64_t locus_bits_;
     const int32_t k_, w_;

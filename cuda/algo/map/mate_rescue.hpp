@@ -8,21 +8,35 @@
 
 namespace gpualign {
 
+// Whether a locus of a mate that has been found by its seeds is the best one near it.
+template <class Loci> GPUALIGN_HD bool is_best_near(const MapRules& rules, const Loci& mate, uint32_t i) {
+    const int32_t edits = max(0, mate.distance(i) - mate.ambiguous);
+    return edits == 0 || (!mate.hits_truncated && others_are_seen(mate.length, edits, rules.k, rules.w));
+}
+
 // Calls add(contig, reverse, begin, end) for the windows of a mate implied by some of the best loci of the other one,
-// `anchors`. Anchors that already pair with a locus of the mate are skipped, unless the mate is short: it may have
-// others nearby that no seed shows.
+// `anchors`; of a bisulfite read also those with one edit more. Anchors that already pair with a locus of the mate are
+// skipped, unless the mate is short, or a bisulfite read whose locus may not be the best there: it may have others
+// nearby that no seed shows.
 template <class Group, class Loci, class Add>
-GPUALIGN_HD void for_each_mate_window(const Group& group, const PairLibrary& pairs, const Loci& anchors,
-    const Loci& mate, bool anchor_is_first, uint32_t tie_break, Add&& add) {
-    const uint32_t best = equally_good(anchors);
-    const uint32_t first = best > kMaxAnchors ? tie_break_below(tie_break, TieBreakFor::anchors, best) : 0;
-    for (uint32_t n = 0; n < best && n < kMaxAnchors; n++) {
+GPUALIGN_HD void for_each_mate_window(const Group& group, const MapRules& rules, const Loci& anchors, const Loci& mate,
+    bool anchor_is_first, uint32_t tie_break, Add&& add) {
+    const PairLibrary& pairs = rules.pairs;
+    const bool converted = anchors.bases.converted();
+    const uint32_t most = converted ? kMaxConvertedAnchors : kMaxAnchors;
+    uint32_t best = equally_good(anchors);
+    while (converted && best < most && best < anchors.count &&
+           anchors.score(0) - anchors.score(best) <= edit_of(rules.scores))
+        best++;
+    const uint32_t first = best > most ? tie_break_below(tie_break, TieBreakFor::anchors, best) : 0;
+    for (uint32_t n = 0; n < best && n < most; n++) {
         const uint32_t i = first + n < best ? first + n : first + n - best;
         bool fits = false;
         const uint32_t others = mate.length < kShortMate ? 0 : mate.count;
         for (uint32_t j = group.lane(); j < others && j < kMaxPairedLoci && !fits; j += Group::kLanes)
             fits = (anchor_is_first ? insert_size(pairs, anchors, i, mate, j)
-                                    : insert_size(pairs, mate, j, anchors, i)) >= 0;
+                                    : insert_size(pairs, mate, j, anchors, i)) >= 0 &&
+                   (!converted || is_best_near(rules, mate, j));
         if (group.ballot(fits)) continue;
         const MateWindow w = mate_window(pairs, anchors.begin(i), anchors.end(i), anchors.reverse(i), anchor_is_first);
         add(anchors.contig(i), w.reverse, w.begin - mate.limit, w.end + mate.limit);
@@ -52,7 +66,7 @@ GPUALIGN_HD void add_mate_windows(
     if (!is_looked_for(rules, mates.read(mate).length, limit)) return;
     const auto other = mates.other(mate);
     const bool second = mates.is_second(mate);
-    for_each_mate_window(group, rules.pairs, mates.loci(other), mates.loci(mate), second,
+    for_each_mate_window(group, rules, mates.loci(other), mates.loci(mate), second,
         mates.read(second ? other : mate).tie_break, [&](uint32_t contig, bool reverse, int64_t begin, int64_t end) {
             mates.add(mate, contig, reverse, begin, end, limit);
         });

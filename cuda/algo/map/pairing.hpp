@@ -55,7 +55,8 @@ GPUALIGN_HD MapChoice best_single(const Group& group, const MapRules& rules, con
                    chosen = best > 1 ? tie_break_below(tie_break, TieBreakFor::locus, best) : 0;
     if (!loci.local(chosen)) {
         const Suboptimal suboptimal = suboptimal_alone(group, loci);
-        const MapChoice choice{chosen, false, MappingQuality(rules).single(evidence(loci, chosen), suboptimal)};
+        const MapChoice choice{
+            chosen, false, MappingQuality(rules, loci.bases.converted()).single(evidence(loci, chosen), suboptimal)};
         return suboptimal.minimum >= 0 && suboptimal.minimum <= edit_of(rules.scores)
                    ? weighed(group, rules.scores, loci, tie_break, choice)
                    : choice;
@@ -64,7 +65,8 @@ GPUALIGN_HD MapChoice best_single(const Group& group, const MapRules& rules, con
     const uint8_t quality = loci.local_quality(chosen);
     return {chosen, false,
         whole.minimum < 0 ? quality
-                          : uint8_t(min(quality, MappingQuality(rules).single(evidence(loci, chosen), whole)))};
+                          : uint8_t(min(quality,
+                                MappingQuality(rules, loci.bases.converted()).single(evidence(loci, chosen), whole)))};
 }
 
 // Chooses a locus for a read by itself.
@@ -91,28 +93,49 @@ public:
         const int64_t bits = bits_of(first_, i, bits_of(second_, j, MappingQuality::kManyBits));
         // suboptimal are pairs, or unpaired choices, with a mate at another locus
         Suboptimal of_first = unpaired(first_, i, best), of_second = unpaired(second_, j, best);
+        // of bisulfite reads also those that base qualities do not weigh
+        const bool converted = first_.bases.converted();
+        Suboptimal rest_of_first = of_first, rest_of_second = of_second;
+        const auto lowest = [](const Suboptimal& one, const Suboptimal& two) {
+            return one.minimum < 0 || two.minimum < 0 ? kAnyLoss : max(one.minimum, two.minimum);
+        };
         const auto least = [&] {
-            const bool any = of_first.minimum < 0 || of_second.minimum < 0;
-            return any ? kAnyScore : best - max(of_first.minimum, of_second.minimum);
+            int32_t loss = lowest(of_first, of_second);
+            if (converted) loss = max(loss, lowest(rest_of_first, rest_of_second));
+            return best - loss;
         };
         for_each_pair(least, [&](uint32_t row, uint32_t column, int32_t score) {
-            if (row != i) of_first.add(best - score);
-            if (column != j) of_second.add(best - score);
+            const int32_t loss = best - score;
+            if (row != i) of_first.add(loss);
+            if (column != j) of_second.add(loss);
+            if (!converted || loss <= edit_of(rules_.scores)) return;
+            if (row != i) rest_of_first.add(loss);
+            if (column != j) rest_of_second.add(loss);
         });
         const bool same_bases = are_same_bases(i, j);
         if (same_bases) {
             add_implied(first_, i, of_first);
             add_implied(second_, j, of_second);
+            if (converted) {
+                add_implied(first_, i, rest_of_first);
+                add_implied(second_, j, rest_of_second);
+            }
         }
         of_first = together(group_, of_first);
         of_second = together(group_, of_second);
         const uint8_t most = same_bases ? max(surest(first_, i), surest(second_, j)) : MappingQuality::kMax;
-        first = choose_mate(first_, i, second_, j, of_first, bits, most);
-        second = choose_mate(second_, j, first_, i, of_second, bits, most);
+        first = choose_mate(first_, i, second_, j, of_first, of_first.minimum, bits, most);
+        second = choose_mate(second_, j, first_, i, of_second, of_second.minimum, bits, most);
         const auto far = [&](const Suboptimal& of) { return of.minimum < 0 || of.minimum > edit_of(rules_.scores); };
         if (!far(of_first) || !far(of_second)) {
+            PairChoice most_of = {first, second};
+            if (converted) {
+                const Suboptimal rest[2] = {together(group_, rest_of_first), together(group_, rest_of_second)};
+                most_of = {choose_mate(first_, i, second_, j, rest[0], of_first.minimum, bits, most),
+                    choose_mate(second_, j, first_, i, rest[1], of_second.minimum, bits, most)};
+            }
             const PairChoice both = weighed(group_, rules_, first_, second_, rows_, columns_,
-                tie_break_for(tie_break_, TieBreakFor::quality), best, {first, second});
+                tie_break_for(tie_break_, TieBreakFor::quality), best, {first, second}, most_of);
             first = both.first;
             second = both.second;
         }
@@ -143,7 +166,7 @@ private:
             if (j >= columns_) j -= columns_, i++;
         }
     }
-    static constexpr int32_t kAnyScore = -(1 << 30);
+    static constexpr int32_t kAnyLoss = 1 << 30, kAnyScore = -(1 << 30);
 
     GPUALIGN_HD int32_t apart() const { return first_.score(0) + second_.score(0) - rules_.pairs.unpaired_penalty; }
 
@@ -173,12 +196,13 @@ private:
 
     // One mate of the best pair.
     GPUALIGN_HD MapChoice choose_mate(const Loci& mine, uint32_t chosen, const Loci& others, uint32_t other,
-        const Suboptimal& suboptimal, int64_t bits, uint8_t most) const {
+        const Suboptimal& suboptimal, int32_t nearest, int64_t bits, uint8_t most) const {
         Suboptimal alone;
         if (chosen == 0) alone = suboptimal_alone(group_, mine);
         const Evidence of_other = evidence(others, other), evident = with_mate(evidence(mine, chosen), of_other);
         const auto quality = [&](const Evidence& of) {
-            return MappingQuality(rules_).paired(of, of_other, chosen == 0 ? &alone : nullptr, suboptimal, bits, most);
+            return MappingQuality(rules_, mine.bases.converted())
+                .paired(of, of_other, chosen == 0 ? &alone : nullptr, suboptimal, nearest, bits, most);
         };
         const uint8_t own = quality(evident);
         // In three letters one mate of many pairs has frequent k-mers only. If the other mate has rare ones, the pair

@@ -138,19 +138,29 @@ GPUALIGN_HOST_DEVICE bool goes_on(
     return false;
 }
 
-// Whether a read is clipped beyond its insert, whose loci are given: it aligns there, no long gap would be better, and
-// the whole read, `query`, goes on as the reference does at none of them. That another locus might explain a clipped
-// part of it better does not count, as the mates have told where it ends.
+// What the loci of a mate, clipped beyond its insert, show about that end: nothing goes on there; they are none, or
+// not good enough to tell; or the read goes on as the reference does.
+enum class Clip : uint8_t { none, ends, unclear, goes_on };
+
+// The clip of a read whose loci are those of its insert; `query` is the whole read. That another locus might explain a
+// clipped part of it better does not count, as the mates have told where it ends.
 template <class Group, class Loci, class Found, class Text>
-GPUALIGN_HOST_DEVICE bool is_clipped_at_insert(const Group& group, const MapRules& rules, const Loci& loci,
+GPUALIGN_HOST_DEVICE Clip clip_at_insert(const Group& group, const MapRules& rules, const Loci& loci,
     const Found& found, const ChainQuery& query, const Text& text) {
-    if (loci.count == 0 || chaining_may_be_better(rules.scores, loci.limit, loci.distance(0), loci.seed_hits(0), -1,
-                               int32_t(found.near_hits)))
-        return false;
     bool any = false;
     for (uint32_t i = group.lane(); i < loci.count && !any; i += Group::kLanes)
         any = goes_on(rules.scores, loci, i, query, text);
-    return group.ballot(any) == 0;
+    if (group.ballot(any)) return Clip::goes_on;
+    return loci.count == 0 || chaining_may_be_better(rules.scores, loci.limit, loci.distance(0), loci.seed_hits(0), -1,
+                                  int32_t(found.near_hits))
+               ? Clip::unclear
+               : Clip::ends;
+}
+
+// Whether the mates of a pair keep their clips. They have the bases of one molecule, so that either both end with the
+// insert, which one of them may show alone, or neither does.
+GPUALIGN_HD bool keeps_clips(Clip first, Clip second) {
+    return first != Clip::goes_on && second != Clip::goes_on && (first == Clip::ends || second == Clip::ends);
 }
 
 }  // namespace gpualign

@@ -15,6 +15,7 @@ constexpr int32_t kClearLead = 4;  // and so many edits fewer than the next one
 constexpr uint32_t kMaxPairedLoci = 512;  // loci per mate tried in pairs; enough by default except with variants
 constexpr uint64_t kLongGap = 64;  // maximum diagonals between the two sides of a long gap
 constexpr uint32_t kMaxAnchors = 4;  // best loci of a mate near which the other is searched for
+constexpr uint32_t kMaxConvertedAnchors = 16;  // of a bisulfite read, which has more in three letters
 constexpr int32_t kFewBases = 34;  // shorter reads may be an exact copy of another locus after one error
 constexpr int32_t kShortMate = 32;  // bases; shorter mates may fit by chance, so their information content is checked
 constexpr int32_t kMinLocalScore = 30;  // minimum score of a local alignment
@@ -39,19 +40,26 @@ template <class Read> GPUALIGN_HD void allow_edits(Read& read, int32_t edits, in
     read.limit = edits + read.ambiguous;
 }
 
+// Reads of fewer windows whose variants are looked up if they have no locus. Bisulfite reads have longer k-mers and
+// more edits.
+GPUALIGN_HD int32_t windows_with_variants(bool converted) { return converted ? 5 : 3; }
+
 // Whether a read's one-substitution variants are looked up. In a read with few windows of w k-mers one or two edits
 // spoil all of them; undoing one restores a window. A read with a locus at `distance` (negative: none) shares k-mers
 // with another locus as good if a piece between so many edits has a k-mer.
-GPUALIGN_HD bool wants_variants(int32_t length, int32_t ambiguous, int32_t k, int32_t w, int32_t distance) {
+GPUALIGN_HD bool wants_variants(
+    int32_t length, int32_t ambiguous, int32_t k, int32_t w, int32_t distance, bool converted = false) {
     const int32_t window = w + k - 1;
     if (length < k) return false;
-    if (distance < 0) return length < 3 * window || ambiguous > 0;
+    if (distance < 0) return length < windows_with_variants(converted) * window || ambiguous > 0;
     const int32_t edits = distance - ambiguous;
     return edits > 0 && length < 2 * window && (length - edits) / (edits + 1) <= k;
 }
 
 // Longest read without ambiguous bases for which they are looked up.
-GPUALIGN_HD int32_t longest_with_variants(int32_t k, int32_t w) { return max(3 * (w + k - 1), kFewBases) - 1; }
+GPUALIGN_HD int32_t longest_with_variants(int32_t k, int32_t w, bool converted) {
+    return max(windows_with_variants(converted) * (w + k - 1), kFewBases) - 1;
+}
 
 // Whether the variants of an exact match are looked up for suboptimal loci: a read this short with one error may equal
 // another locus exactly. The other mate resolves this for pairs.

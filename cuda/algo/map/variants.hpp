@@ -12,9 +12,9 @@ struct VariantMemory {
 
 // Upper bound on the calls of visit in for_each_variant: each k-mer of a short read as it is and with each other base
 // at each position; or, with ambiguous bases, those k-mers with each of four bases.
-GPUALIGN_HD uint64_t max_variants(int32_t longest, int32_t k, int32_t w) {
+GPUALIGN_HD uint64_t max_variants(int32_t longest, int32_t k, int32_t w, bool converted) {
     const auto kmers = [&](int32_t length) { return uint64_t(length < k ? 0 : length - k + 1); };
-    const uint64_t any = kmers(min(longest, longest_with_variants(k, w))) * uint64_t(1 + 3 * k),
+    const uint64_t any = kmers(min(longest, longest_with_variants(k, w, converted))) * uint64_t(1 + 3 * k),
                    ambiguous = 4 * kmers(longest);
     return any > ambiguous ? any : ambiguous;
 }

@@ -16,8 +16,6 @@ struct PairChoice {
     MapChoice first, second;
 };
 
-GPUALIGN_HD int32_t edit_of(const AffineScores& scores) { return scores.match + scores.mismatch; }
-
 // Not inlined, as few reads need them.
 
 // Among the end-to-end loci with at most one edit more than the best one.
@@ -40,7 +38,7 @@ GPUALIGN_HD_CALL MapChoice weighed(
 // Among the proper pairs that score at most one edit less than the usual one, whose score is `best`.
 template <class Group, class Loci>
 GPUALIGN_HD_CALL PairChoice weighed(const Group& group, const MapRules& rules, const Loci& first, const Loci& second,
-    uint32_t rows, uint32_t columns, uint32_t tie_break, int32_t best, const PairChoice usual) {
+    uint32_t rows, uint32_t columns, uint32_t tie_break, int32_t best, const PairChoice usual, const PairChoice& most) {
     constexpr int32_t kUnitLoss = 6;  // per unit of an insert-size penalty
     if (first.local(usual.first.locus) || second.local(usual.second.locus)) return usual;
     while (first.score(rows - 1) + second.score(0) < best - edit_of(rules.scores)) rows--;  // the loci are sorted
@@ -71,8 +69,8 @@ GPUALIGN_HD_CALL PairChoice weighed(const Group& group, const MapRules& rules, c
         if (c / columns != row) others[0] += weight;
         if (c % columns != column) others[1] += weight;
     }
-    return {{row, true, uint8_t(min(usual.first.mapq, Weights::quality(group.sum(others[0]))))},
-        {column, true, uint8_t(min(usual.second.mapq, Weights::quality(group.sum(others[1]))))}};
+    return {{row, true, uint8_t(min(most.first.mapq, Weights::quality(group.sum(others[0]))))},
+        {column, true, uint8_t(min(most.second.mapq, Weights::quality(group.sum(others[1]))))}};
 }
 
 }  // namespace gpualign

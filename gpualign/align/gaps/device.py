@@ -15,7 +15,7 @@ from gpualign.run.abi import struct
 from gpualign.run.gpu import compiler
 from gpualign.run.gpu.buffers import Slot
 from gpualign.run.gpu.device import Device, DeviceMemoryExceeded
-from gpualign.run.gpu.runner import Halves
+from gpualign.run.gpu.kernel import HalvingKernel
 from gpualign.sequences.encoded import EncodedSequences
 from gpualign.sequences.pairs import PairBlock
 
@@ -142,25 +142,25 @@ def direction_words(model: GapModel, width: int) -> int:
     return width * cell_bits // 32
 
 
-class GapsmisKernel(Halves):
-    """The device side of ``pairwise --max-gaps``; see ``gpu.runner.Kernel``.
+class GapsmisKernel(HalvingKernel[PairBlock, GapAlignments]):
+    """The device side of ``pairwise --max-gaps``.
 
     Args:
-        launch: other launch numbers than the tuned ones, for benchmarks.
+        numbers: other launch numbers than the tuned ones, for benchmarks.
         packed: take two pairs a thread in 16 bits where they fit.
     """
 
     def __init__(
-        self, device: Device, problem: GapProblem, launch: tuning.Gapsmis | None = None, packed: bool = True
+        self, device: Device, problem: GapProblem, numbers: tuning.Gapsmis | None = None, packed: bool = True
     ) -> None:
-        self.device, self.problem, self.packed = device, problem, packed
+        super().__init__(device)
+        self.problem, self.packed = problem, packed
         self.model = model = problem.model
-        self.launch = launch or tuning.GAPSMIS[model.max_gaps]
-        self.module = device.module("bounded_gaps", defines(model, self.launch))
-        attributes = device.driver.device_attribute
-        self.processors = device.driver.Device(device.info.index).get_attribute(attributes.MULTIPROCESSOR_COUNT)
+        self.numbers = numbers or tuning.GAPSMIS[model.max_gaps]
+        self.module = device.module("bounded_gaps", defines(model, self.numbers))
+        self.processors = device.attribute("MULTIPROCESSOR_COUNT")
 
-    def submit(self, slot: Slot, item: PairBlock) -> None:
+    def launch(self, slot: Slot, item: PairBlock) -> None:
         n = len(item)
         fields = np.zeros(1, struct("GapsLaunch"))
         batch = fields["batch"]
@@ -178,7 +178,7 @@ class GapsmisKernel(Halves):
         fields["symbols"] = self.model.symbols
         fields["opening"] = self.model.open - self.model.extend
         fields["extend"], fields["ends"] = self.model.extend, int(self.model.ends)
-        for number, launch in enumerate(plan(self.problem, item, self.launch, self.packed)):
+        for number, launch in enumerate(plan(self.problem, item, self.numbers, self.packed)):
             self._launch(slot, launch, fields, number)
         for key in ("score", "gaps", "start", "end"):
             slot.download(key, n, np.int32)
@@ -212,9 +212,9 @@ class GapsmisKernel(Halves):
         tasks = -(-len(launch.order) // launch.per_warp)
         warps_per_block = tuning.GAPSMIS_THREADS // 32
         warps = min(resident * warps_per_block, -(-tasks // warps_per_block) * warps_per_block)
-        return workspace(launch, self.model, warps, int(self.device.budget * self.launch.workspace_share))
+        return workspace(launch, self.model, warps, int(self.device.budget * self.numbers.workspace_share))
 
-    def collect(self, slot: Slot, item: PairBlock) -> GapAlignments:
+    def result(self, slot: Slot, item: PairBlock, launched: None) -> GapAlignments:
         n = len(item)
         score, gaps, start, end = (slot.pinned(key, n, np.int32).copy() for key in ("score", "gaps", "start", "end"))
         gap_list = None
@@ -232,18 +232,19 @@ def _grid(warps: int) -> tuple[int, int]:
     return max(1, warps // warps_per_block), 32 * min(warps, warps_per_block)
 
 
-class OnCpu(Halves):
+class OnCpu(HalvingKernel[PairBlock, GapAlignments]):
     """What the device side does with more gaps than its kernels are made or, without a compiler, prebuilt for: the CPU
     aligns.
     """
 
-    def __init__(self, problem: GapProblem) -> None:
+    def __init__(self, device: Device, problem: GapProblem) -> None:
+        super().__init__(device)
         self.problem = problem
 
-    def submit(self, slot: Slot, item: PairBlock) -> None:
+    def launch(self, slot: Slot, item: PairBlock) -> None:
         pass
 
-    def collect(self, slot: Slot, item: PairBlock) -> GapAlignments:
+    def result(self, slot: Slot, item: PairBlock, launched: None) -> GapAlignments:
         return align_on_cpu(self.problem, item)
 
 
@@ -251,9 +252,9 @@ def make_kernel(device: Device, problem: GapProblem) -> GapsmisKernel | OnCpu:
     """The kernel object for a problem; called in the device's thread."""
     model = problem.model
     if model.max_gaps > tuning.GAPSMIS_MAX_GAPS:
-        return OnCpu(problem)
+        return OnCpu(device, problem)
     macros = defines(model, tuning.GAPSMIS[model.max_gaps])
-    return GapsmisKernel(device, problem) if compiler.can_be_had("bounded_gaps", macros) else OnCpu(problem)
+    return GapsmisKernel(device, problem) if compiler.can_be_had("bounded_gaps", macros) else OnCpu(device, problem)
 
 
 def defines(model: GapModel, launch: tuning.Gapsmis) -> dict[str, str]:

@@ -21,6 +21,7 @@ from gpualign.map.alignments import Alignments, DeviceReads
 from gpualign.map.meth import Conversions, Which
 from gpualign.map.pairs import PairModel
 from gpualign.run.gpu.buffers import Slot, aligned
+from gpualign.run.gpu.kernel import DeviceKernel
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.streaming.pinned import Allocate, no_pinned, pinned_or_pageable
 from gpualign.streaming.timeline import STEPS
@@ -223,6 +224,16 @@ class MappedBatch:
             outputs=list(self.outputs), mates=mates, conversions=self.conversions, of_host=from_cpu.native
         )
         return Alignments(*arrays)
+
+
+class ReadsKernel(DeviceKernel[Any, Any]):
+    """Maps :class:`KernelReads` to :class:`MappedBatch`; splits no pair."""
+
+    def split(self, item: KernelReads) -> list[KernelReads]:
+        return list(item.halves())
+
+    def join(self, results: Sequence[MappedBatch]) -> MappedBatch:
+        return MappedBatch.join(results)
 
 
 class BlockLayout:

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from operator import methodcaller
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.map import tuning
-from gpualign.map.device.batch import KernelReads, MappedBatch, take_result
+from gpualign.map.device.batch import KernelReads, MappedBatch, ReadsKernel, take_result
 from gpualign.map.device.target import resident_target
 from gpualign.map.params import MapParams
 from gpualign.map.rules import chain_rules
 from gpualign.run.abi import changed, filled, struct
 from gpualign.run.gpu.buffers import Slot, scratch_of
-from gpualign.run.gpu.device import Device, DeviceMemoryExceeded
+from gpualign.run.gpu.device import Device
+from gpualign.run.gpu.kernel import AGAIN, Again
 from gpualign.seeds.index.minimizers import MinimizerIndex
 
 #: initial items of each arena, per base and per read of a batch: for long reads, and for short reads if one in fifty
@@ -147,8 +147,7 @@ class ChainSteps:
 
     def __init__(self, device: Device, params: MapParams) -> None:
         self._device, self._variant = device, tuning.chain_defines(params.scoring.has_long_gaps)
-        card = device.driver.Device(device.info.index)
-        self._multiprocessors = int(card.get_attribute(device.driver.device_attribute.MULTIPROCESSOR_COUNT))
+        self._multiprocessors = device.attribute("MULTIPROCESSOR_COUNT")
         self._blocks = tuning.CHAIN_BLOCKS * self._multiprocessors
 
     def run(self, slot: Slot, launch: np.void) -> None:
@@ -220,27 +219,28 @@ def chain_launch(target: np.void, batch: np.void, counters: int) -> np.void:
 _RESULTS = ("outputs", "output_cigars")
 
 
-class LongReadKernel:
-    """Maps batches of long reads on one device (see ``gpu.runner.Kernel``).
+class LongReadKernel(ReadsKernel):
+    """Maps batches of long reads on one device.
 
     Args:
         pinned_results: see :class:`gpualign.map.device.kernel.MapKernel`.
     """
 
     def __init__(self, device: Device, index: MinimizerIndex, params: MapParams, pinned_results: bool = False) -> None:
-        self.device, self.index, self.params, self._pinned_results = device, index, params, pinned_results
+        super().__init__(device)
+        self.index, self.params, self._pinned_results = index, params, pinned_results
         k, w, max_hits = index.params.k, index.params.w, params.seeding.max_hits
         self._rules, self._arena_sizes = chain_rules(k, w, params.scoring, params.chaining, max_hits), ArenaSizes()
-        # capacities of arenas, and bytes of results that are copied ahead, by slot
-        self._in_flight: dict[int, tuple[ArenaItems, Mapping[str, int]]] = {}
         self._shares = dict.fromkeys(_RESULTS, 0.0)  # used share of each arena in the latest batch
         self._item_bytes = _native.chain_item_bytes()
         self._steps = ChainSteps(device, params)
         self._target = resident_target(device, index)  # uploaded while the first batch is read
 
-    def submit(self, slot: Slot, item: KernelReads) -> None:
+    def launch(self, slot: Slot, item: KernelReads) -> tuple[ArenaItems, Mapping[str, int]] | None:
+        """Returns capacities of arenas, and bytes of results that are copied ahead."""
         if not item.reads:
-            return
+            return None
+        slot.step = "map"
         capacity = self._arena_sizes.items(item.bases, item.reads)
         block = item.on_device(slot)
         counters = int(slot.clear("counters", 4 * COUNTERS))
@@ -253,24 +253,21 @@ class LongReadKernel:
             name: self._bytes(name, min(1.0, tuning.CHAINS_COPIED_AHEAD * self._shares[name]) * capacity[name])
             for name in _RESULTS
         }
-        self._in_flight[id(slot)] = capacity, ahead
         slot.download("counters", COUNTERS, np.uint32)
         slot.download("state", item.reads * struct("ChainRead").itemsize, np.uint8)
         for name, nbytes in ahead.items():  # mostly all of it, which saves the wait for a second copy
             slot.download(name, nbytes, np.uint8)
+        return capacity, ahead
 
-    def collect(self, slot: Slot, item: KernelReads) -> MappedBatch:
-        """
-        Raises:
-            DeviceMemoryExceeded: the batch needs more space than it had.
-        """
-        reads = item.reads
-        if not reads:
+    def result(
+        self, slot: Slot, item: KernelReads, launched: tuple[ArenaItems, Mapping[str, int]] | None
+    ) -> MappedBatch | Again:
+        if launched is None:
             return item.mapped(*np.zeros((3, 0), np.uint8), chained=True)
-        capacity, ahead = self._in_flight.pop(id(slot))
+        reads, (capacity, ahead) = item.reads, launched
         used = used_items(slot.pinned("counters", COUNTERS, np.uint32))
-        if lacking := self._arena_sizes.lacking(used, capacity):
-            raise DeviceMemoryExceeded(f"chains need more space for {', '.join(lacking)}")
+        if self._arena_sizes.lacking(used, capacity):
+            return AGAIN
         sizes = {"state": reads * struct("ChainRead").itemsize}
         for name in _RESULTS:
             sizes[name] = self._bytes(name, used[name])
@@ -285,5 +282,3 @@ class LongReadKernel:
 
     def _bytes(self, name: str, items: float) -> int:
         return int(items) * int(self._item_bytes[name])
-
-    split, join = staticmethod(methodcaller("halves")), staticmethod(MappedBatch.join)

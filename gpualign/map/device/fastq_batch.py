@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from gpualign.map import tuning
-from gpualign.map.device.batch import KernelReads, MapBatch, MappedBatch
+from gpualign.map.device.batch import KernelReads, MapBatch, MappedBatch, ReadsKernel
 from gpualign.map.device.fastq import READS, ParsedReads, StagedText, parsed_reads
 from gpualign.map.meth import conversions_of
 from gpualign.reads.reads import Reads
 from gpualign.run.gpu.buffers import Slot
+from gpualign.run.gpu.kernel import AGAIN, Again
 from gpualign.streaming.pinned import Allocate, no_pinned
 from gpualign.streaming.timeline import STEPS
 
@@ -66,37 +67,36 @@ class TextMapBatch(KernelReads):
         return MapBatch.of(self.text.reads.columns(), self.mates == 2, conversions=self.conversions).halves()
 
 
-class TextMapKernel:
-    """Parses batches of text and maps them with ``mapper`` (see ``gpu.runner.Kernel``).
+class TextMapKernel(ReadsKernel):
+    """Parses batches of text and maps them with ``mapper``; None if the host must parse the text.
 
     The longest read is known only after parsing. A batch is launched for the longest read of earlier batches, and again
     if it has a longer one.
     """
 
-    def __init__(self, mapper: Any) -> None:
+    def __init__(self, mapper: ReadsKernel) -> None:
+        super().__init__(mapper.device)
         self._mapper = mapper
         self._longest = _longest_of(1)
-        self._in_flight: dict[int, TextMapBatch] = {}
 
-    def submit(self, slot: Slot, item: TextMapBatch) -> None:
-        item = self._in_flight[id(slot)] = replace(item, longest=(self._longest,) * 3)
-        self._mapper.submit(slot, item)
+    def launch(self, slot: Slot, item: TextMapBatch) -> tuple[TextMapBatch, Any]:
+        """Returns the batch for the longest read so far, and what the mapper returns."""
+        item = replace(item, longest=(self._longest,) * 3)
+        return item, self._mapper.launch(slot, item)
 
-    def collect(self, slot: Slot, item: TextMapBatch) -> MappedBatch | None:
-        """The batch with its records; None if the host must parse the text."""
-        while True:
-            submitted = self._in_flight.pop(id(slot))
-            irregular, longest, other_symbols, _ = slot.pinned("facts", 4, np.uint32).tolist()
-            if irregular or other_symbols or longest > tuning.MAP_LONGEST:
-                return None
-            if longest <= submitted.longest[-1]:
-                break
+    def result(self, slot: Slot, item: TextMapBatch, launched: tuple[TextMapBatch, Any]) -> MappedBatch | Again | None:
+        submitted, of_mapper = launched
+        irregular, longest, other_symbols, _ = slot.pinned("facts", 4, np.uint32).tolist()
+        if irregular or other_symbols or longest > tuning.MAP_LONGEST:
+            return None
+        if longest > submitted.longest[-1]:
             self._longest = max(self._longest, _longest_of(longest))
-            self.submit(slot, item)
-            slot.finish()
+            return AGAIN
+        mapped: MappedBatch | Again = self._mapper.result(slot, submitted, of_mapper)
+        if isinstance(mapped, Again):
+            return AGAIN
         facts = slot.detach_pinned("facts")
         assert facts is not None
-        mapped: MappedBatch = self._mapper.collect(slot, submitted)
         parsed_reads(slot).detach(item.text.number, slot)
         layout = item.text.layout
         offsets = facts[layout.block : layout.facts_bytes].view(np.int64)
@@ -105,8 +105,6 @@ class TextMapKernel:
             bases, qualities = (facts[layout.fastq[name] :][: offsets[-1]] for name in ("bases", "qualities"))
             parsed = replace(parsed, bases=bases, qualities=qualities)
         return replace(mapped, parsed=parsed)
-
-    split = staticmethod(TextMapBatch.halves)
 
 
 def _longest_of(bases: int) -> int:

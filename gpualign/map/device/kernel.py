@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from operator import methodcaller
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.map import tuning
-from gpualign.map.device.batch import KernelReads, MappedBatch, take_result
+from gpualign.map.device.batch import KernelReads, MappedBatch, ReadsKernel, take_result
 from gpualign.map.device.chains import ChainSteps, LongReadKernel
 from gpualign.map.device.slow_path import Capacity, SlowPath, all_templates, power_of_two
 from gpualign.map.device.target import resident_target
@@ -25,6 +24,7 @@ from gpualign.run.abi import changed, filled
 from gpualign.run.gpu.buffers import Slot, scratch_of
 from gpualign.run.gpu.device import Device
 from gpualign.run.gpu.device_arrays import DeviceArrays
+from gpualign.run.gpu.kernel import AGAIN, Again
 from gpualign.seeds.index.minimizers import MinimizerIndex
 
 #: kernels in launch order; each lane takes a template in the second and a read in the fourth, a warp in the others
@@ -124,8 +124,8 @@ class _Launch:
             yield (function, -(-items // (32 * self.shape.warps)), 0) if items else (function, self.blocks, self.shared)
 
 
-class MapKernel:
-    """Maps batches of reads on one device (see ``gpu.runner.Kernel``).
+class MapKernel(ReadsKernel):
+    """Maps batches of reads on one device.
 
     Args:
         pairs: model of the pairs, unless the batch has its own; None: map every read by itself.
@@ -141,30 +141,30 @@ class MapKernel:
         pairs: PairModel | None,
         pinned_results: bool = False,
     ) -> None:
-        self.device, self.index, self.params, self.pairs = device, index, params, pairs
+        super().__init__(device)
+        self.index, self.params, self.pairs = index, params, pairs
         self._pinned_results = pinned_results
         self._model = pairs or PairModel()
-        attribute, card = device.driver.device_attribute, device.driver.Device(device.info.index)
-        self._shared_memory = int(card.get_attribute(attribute.MAX_SHARED_MEMORY_PER_MULTIPROCESSOR))
-        self._multiprocessors = int(card.get_attribute(attribute.MULTIPROCESSOR_COUNT))
+        self._shared_memory = device.attribute("MAX_SHARED_MEMORY_PER_MULTIPROCESSOR")
+        self._multiprocessors = device.attribute("MULTIPROCESSOR_COUNT")
         self._launches: dict[int, _Launch] = {}
         self._overflow_scale = 1.0  # multiple of the usual number of overflow records
         # capacities of batches of which most templates take the slow path, and of others
         self._slow_paths = {slow: SlowPath(index, params, 32) for slow in (False, True)}
-        self._in_flight: dict[int, tuple[Capacity, int]] = {}  # capacity and bytes of records, by slot
         self._steps = ChainSteps(device, params)
         self._usual_rules: dict[tuple[int, str], np.void] = {}  # for the model of all, by longest read and kind
 
-    def submit(self, slot: Slot, item: KernelReads) -> None:
+    def launch(self, slot: Slot, item: KernelReads) -> tuple[Capacity, int] | None:
+        """Returns the capacity and the bytes of records."""
         if item.templates == 0:
-            return
+            return None
+        slot.step = "map"
         # the first call copies the index: keep it out of this batch's events, and out of the memory for batches
         target, rules = resident_target(self.device, self.index), self._rules(slot, item)
         launch = self._launch(item.longest[0])
         workspace, shape = launch.workspace, launch.shape
         slow_path = self._slow_paths[item.which == "others"]
         records_bytes, capacity = self._records_bytes(item), slow_path.capacity(item, self.device.batch_budget)
-        self._in_flight[id(slot)] = capacity, records_bytes
         block = item.on_device(slot)
         counters = int(slot.clear("counters", 4 * capacity.counters))
         records = int(slot.device_array("records", records_bytes, zeroed=True))
@@ -195,6 +195,7 @@ class MapKernel:
             self._run_slow_path(slot, item, packed, counters, capacity)
         slot.download("counters", capacity.counters, np.uint32)
         slot.download("records", records_bytes, np.uint8)
+        return capacity, records_bytes
 
     def _run_slow_path(self, slot: Slot, item: KernelReads, batch: np.void, counters: int, capacity: Capacity) -> None:
         """Map the templates that the fast path leaves."""
@@ -222,26 +223,20 @@ class MapKernel:
                     self._steps.plan(slot, own)
                     self._steps.align(slot, own, int(own["next"]), tuning.SHORT_PASSES, sizes.of_chain)
 
-    def collect(self, slot: Slot, item: KernelReads) -> MappedBatch:
-        if item.templates == 0:
+    def result(self, slot: Slot, item: KernelReads, launched: tuple[Capacity, int] | None) -> MappedBatch | Again:
+        if launched is None:
             return item.mapped(np.zeros(0, np.uint8), 0)
-        slow_path, reads = self._slow_paths[item.which == "others"], item.reads
-        while True:
-            capacity, nbytes = self._in_flight.pop(id(slot))
-            counters = slot.pinned("counters", capacity.counters, np.uint32)
-            lacking = slow_path.lacking(item, counters, capacity)
-            overflow = int(slow_path.beyond(counters, capacity) * int(counters[capacity.overflow]))
-            if overflow > nbytes // _native.MAP_RECORD_BYTES - reads:
-                wanted = tuning.SLOW_PATH_MARGIN * overflow / self._overflow_records(item)
-                self._overflow_scale, lacking = max(self._overflow_scale, wanted), True
-            if not lacking:
-                break
-            self.submit(slot, item)
-            slot.finish()
+        slow_path, reads, (capacity, nbytes) = self._slow_paths[item.which == "others"], item.reads, launched
+        counters = slot.pinned("counters", capacity.counters, np.uint32)
+        lacking = slow_path.lacking(item, counters, capacity)
+        overflow = int(slow_path.beyond(counters, capacity) * int(counters[capacity.overflow]))
+        if overflow > nbytes // _native.MAP_RECORD_BYTES - reads:
+            wanted = tuning.SLOW_PATH_MARGIN * overflow / self._overflow_records(item)
+            self._overflow_scale, lacking = max(self._overflow_scale, wanted), True
+        if lacking:
+            return AGAIN
         slot.detach_pinned("batch")  # the staging buffer, if there was one
         return item.mapped(take_result(slot, "records", nbytes, self._pinned_results), reads)
-
-    split, join = staticmethod(methodcaller("halves")), staticmethod(MappedBatch.join)
 
     def _overflow_records(self, item: KernelReads) -> int:
         return self._launch(item.longest[0]).workspace.overflow_records(self.params, item.reads)

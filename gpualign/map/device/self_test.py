@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gzip
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +14,9 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.errors import DeviceError
 from gpualign.map import tuning
-from gpualign.map.alignments import Found
+from gpualign.map.alignments import Alignments, Found
 from gpualign.map.cpu import map_batch
-from gpualign.map.device.batch import MapBatch, MappedBatch
+from gpualign.map.device.batch import KernelReads, MapBatch, MappedBatch
 from gpualign.map.device.chains import LongReadKernel
 from gpualign.map.device.fastq_batch import TextMapBatch, TextMapKernel
 from gpualign.map.device.kernel import MapKernel
@@ -27,7 +29,9 @@ from gpualign.reads.fastq_text import FastqText
 from gpualign.reads.reads import Reads
 from gpualign.run.gpu.compiler import Variant
 from gpualign.run.gpu.device import Device
+from gpualign.run.gpu.kernel import DeviceKernel
 from gpualign.run.gpu.runner import run_alone
+from gpualign.run.gpu.self_test import SelfTest
 from gpualign.seeds.index.minimizers import IndexParams, MinimizerIndex, build_index
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.reference import Reference
@@ -48,57 +52,54 @@ SELF_TEST_MODULES: tuple[Variant, ...] = (
 )
 
 
-def self_test(device: Device) -> None:
-    """Map reads of a small random reference, with repeats, on the device and on the CPU.
-
-    Raises:
-        DeviceError: the records differ.
-    """
+def self_tests() -> Iterator[SelfTest]:
+    """Reads of a small random reference with repeats."""
     rng = np.random.default_rng(2)
     sequence = _random_bases(rng)
     sequence[20_000:30_000] = np.tile(sequence[:500], 20)
     reference = _reference(sequence)
-    index = build_index(reference, IndexParams(15, 8))
+    index, of_meth = (build_index(reference, IndexParams(15, 8, meth=meth)) for meth in (False, True))
     short, long = (MapParams.of_preset(preset, secondary=2) for preset in ("sr", "ont"))
-
-    def make_kernel(device: Device) -> MapKernel:
-        return MapKernel(device, index, short, None)
-
-    def check(
-        mapped: MappedBatch | None, batch: SequenceBatch, params: MapParams, what: str, index: MinimizerIndex = index
-    ) -> None:
-        expected = map_batch(index, batch, params)
-        if mapped is None or mapped.on_host_count > _MAX_LEFT * len(batch):
-            raise DeviceError(f"{device.name}: {what} were left to the CPU")
-        alignments = mapped.alignments(batch, None, lambda reads: map_batch(index, reads, params))
-        if not all(map(np.array_equal, alignments.native, expected.native)):
-            raise DeviceError(f"{device.name}: map's records of {what} differ from the CPU's")
-
+    meth = replace(short, meth="directional")
     batch = _reads(rng, sequence, 1000, _TESTED_LENGTH)
-    check(run_alone(device, make_kernel, MapBatch.of(batch, paired=False)), batch, short, "reads")
+    reads_kernel = partial(MapKernel, index=index, params=short, pairs=None)
+    yield _of_reads("reads", batch, index, short, reads_kernel, MapBatch.of(batch, paired=False))
     written = np.frombuffer(_native.format_fastx(batch.native, None, False), np.uint8)
     text = FastqText.of(Chunk(HeldText((written,)), "fastq", "self-test", 1))
     assert text is not None
     in_text = TextMapBatch.of_text(Reads((text,)), together=False)
-    of_text = run_alone(device, lambda device: TextMapKernel(make_kernel(device)), in_text)
-    check(of_text, batch, short, "reads in FASTQ")
-    meth, of_meth = replace(short, meth="directional"), build_index(reference, IndexParams(15, 8, meth=True))
+    yield _of_reads("reads in FASTQ", batch, index, short, lambda device: TextMapKernel(reads_kernel(device)), in_text)
     batch = _reads(rng, sequence, 500, _TESTED_LENGTH)
     batch = replace(batch, bases=np.where(batch.bases == ord("C"), np.uint8(ord("T")), batch.bases))
     item = MapBatch.of(batch, paired=False, conversions=conversions_of(meth.meth, None, len(batch)))
-    mapped = run_alone(device, lambda device: MapKernel(device, of_meth, meth, None), item)
-    check(mapped, batch, meth, "bisulfite reads", of_meth)
+    meth_kernel = partial(MapKernel, index=of_meth, params=meth, pairs=None)
+    yield _of_reads("bisulfite reads", batch, of_meth, meth, meth_kernel, item)
     batch = _reads(rng, sequence, 50, 3000)
-    chained = run_alone(device, lambda device: LongReadKernel(device, index, long), MapBatch.of(batch, paired=False))
-    check(chained, batch, long, "long reads")
+    long_kernel = partial(LongReadKernel, index=index, params=long)
+    yield _of_reads("long reads", batch, index, long, long_kernel, MapBatch.of(batch, paired=False))
 
 
-def self_test_of_records(device: Device) -> None:
-    """Format records of pairs of reads on the device and on the CPU, as lines and as blocks of BAM.
+def _of_reads(
+    name: str,
+    batch: SequenceBatch,
+    index: MinimizerIndex,
+    params: MapParams,
+    make_kernel: Callable[[Device], DeviceKernel[Any, Any]],
+    item: KernelReads,
+) -> SelfTest:
+    on_cpu = partial(map_batch, index, params=params)
 
-    Raises:
-        DeviceError: the text differs.
-    """
+    def on_device(device: Device) -> Alignments:
+        mapped: MappedBatch | None = run_alone(device, make_kernel, item)
+        if mapped is None or mapped.on_host_count > _MAX_LEFT * len(batch):
+            raise DeviceError(f"{device.name}: {name} were left to the CPU")
+        return mapped.alignments(batch, None, on_cpu)
+
+    return SelfTest(f"records of {name}", on_device, partial(on_cpu, batch))
+
+
+def self_tests_of_records() -> Iterator[SelfTest]:
+    """Records of pairs of reads, as lines and as blocks of BAM."""
     rng = np.random.default_rng(3)
     sequence = _random_bases(rng)
     sequence[20_000:20_300] = ord("N")
@@ -106,12 +107,16 @@ def self_test_of_records(device: Device) -> None:
     batch = replace(_reads(rng, sequence, 2000, _TESTED_LENGTH), mates=np.tile(np.array([1, 2], np.uint8), 1000))
     index = build_index(reference, IndexParams(15, 8))
     found = Found(batch, map_batch(index, batch, MapParams.of_preset("sr", secondary=2), PairModel()))
+
+    def on_device(device: Device, item: TextBatch) -> tuple[bytes, int]:
+        written = run_alone(device, partial(TextKernel, reference=reference), item)
+        text = written.records.tobytes()
+        return (gzip.decompress(text) if written.deflated else text), written.count
+
     for bam in (False, True):
         item = TextBatch.of(replace(found, options=RecordOptions().native("group")), bam, deflate=True)
-        written = run_alone(device, partial(TextKernel, reference=reference), item)
-        text = gzip.decompress(written.records.tobytes()) if written.deflated else written.records.tobytes()
-        if (text, written.count) != text_on_cpu(reference, item):
-            raise DeviceError(f"{device.name}: records as {'BAM' if bam else 'SAM'} differ from the CPU's")
+        name = f"records as {'BAM' if bam else 'SAM'}"
+        yield SelfTest(name, partial(on_device, item=item), partial(text_on_cpu, reference, item))
 
 
 def text_on_cpu(reference: Reference, item: TextBatch) -> tuple[bytes, int]:

@@ -47,8 +47,8 @@ _MORE_LOCI = 256
 _CHAINING = ("seed_slow", "chain_slow", "select_slow")
 #: kernels after it
 _CHOOSING = ("rescue_slow", "clip_slow", "choose_slow", "write_slow", "end_slow")
-#: kernels in launch order; those from the second to rank_slow run twice
-KERNELS = ("find_slow", *_CHAINING, "rank_slow", *_CHOOSING)
+#: kernels in launch order; those of _CHAINING and rank_slow run twice
+KERNELS = ("find_slow", "adapters_slow", *_CHAINING, "rank_slow", *_CHOOSING)
 #: counters of a launch, after those of the arenas and work counters of its steps: work counters of aligned chains,
 #: SlowPathWanted (cuda/abi/slow_path.hpp), and what earlier rounds have done
 _ALIGN_COUNTERS = ARENA_COUNTERS + 2 * len(KERNELS)
@@ -113,7 +113,7 @@ class SlowPath:
     def _sizes_of(self, mates: int, longest: int, hits: int, loci: int, band: int) -> SlowPathSizes:
         limit = int(self._params.limits(np.array([longest]))[0])
         index = self._index.params
-        seeds = _native.max_variant_seeds(longest, index.k, index.w)
+        seeds = _native.max_variant_seeds(longest, index.k, index.w, index.meth)
         sizes = _native.slow_path_bytes(mates, longest, seeds, limit, hits, loci, self._lanes, band)
         return SlowPathSizes(longest, seeds, *map(int, sizes))
 
@@ -217,6 +217,7 @@ class SlowPath:
             return kernel, launch
 
         yield step("find_slow")
+        yield step("adapters_slow")
         for number in range(2):
             launch["round"] = number
             yield from map(step, _CHAINING)

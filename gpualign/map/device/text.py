@@ -13,16 +13,17 @@ from gpualign import _native
 from gpualign._native import NvcompError
 from gpualign.map import tuning
 from gpualign.map.alignments import Found, Written
+from gpualign.map.device.batch import KernelReads, ReadsKernel
 from gpualign.map.device.fastq import ParsedReads, parsed_reads
 from gpualign.map.device.fastq_batch import TextMapBatch, TextMapKernel
 from gpualign.map.device.target import resident_text
 from gpualign.run.abi import filled, struct
 from gpualign.run.gpu.buffers import Slot, aligned
 from gpualign.run.gpu.deflate import Deflater
-from gpualign.run.gpu.device import Device, DeviceMemoryExceeded
+from gpualign.run.gpu.device import Device
 from gpualign.run.gpu.device_arrays import DeviceArrays
+from gpualign.run.gpu.kernel import AGAIN, Again, DeviceKernel
 from gpualign.run.gpu.nvcomp import load_nvcomp
-from gpualign.run.gpu.runner import KernelOfKernels
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.reference import Reference
 from gpualign.streaming.pinned import Allocate, no_pinned
@@ -137,26 +138,28 @@ def _fields(name: str) -> tuple[str, ...]:
     return struct(name).names or ()
 
 
-class TextKernel:
-    """Formats batches' records on one device (see ``gpu.runner.Kernel``)."""
+class TextKernel(DeviceKernel[TextBatch, Written]):
+    """Formats batches' records on one device."""
 
     def __init__(self, device: Device, reference: Reference) -> None:
-        self.device, self.reference = device, reference
+        super().__init__(device)
+        self.reference = reference
         nvcomp = load_nvcomp()
         self._deflater = None if nvcomp is None else Deflater(device, nvcomp)
         self._scale = 1.0  # capacity as a multiple of usual_bytes
         self._shares = {"text": 1.0, "blocks": 0.3}  # output of the latest batch as a share of usual_bytes
-        # capacity, key of the output array, and bytes copied ahead, by slot
-        self._in_flight: dict[int, tuple[int, str, int]] = {}
 
-    def submit(self, slot: Slot, item: TextBatch) -> None:
+    def launch(self, slot: Slot, item: TextBatch) -> tuple[int, str, int] | None:
         """
+        Returns:
+            capacity, key of the output array, and bytes copied ahead.
+
         Raises:
             NvcompError: the batch cannot be deflated; later ones are not compressed here.
         """
         reads, parsed = len(item.found), item.parsed
         if reads == 0:
-            return
+            return None
         target = resident_text_target(self.device, self.reference)
         slot.step = "format"
         block = int(slot.upload("text block", item.block[: item.nbytes]))
@@ -198,24 +201,20 @@ class TextKernel:
         ahead = min(ahead, len(item.space)) or ahead
         slot.download_into(item.space[:ahead] if len(item.space) else slot.pinned(key, ahead, np.uint8), key)
         slot.download("totals", 3, np.uint64)
-        self._in_flight[id(slot)] = capacity, key, ahead
+        return capacity, key, ahead
 
-    def collect(self, slot: Slot, item: TextBatch) -> Written:
-        """The records, in pinned memory, which the caller should release soon.
-
-        Raises:
-            DeviceMemoryExceeded: the text is longer than there was space for.
-        """
-        if len(item.found) == 0:
+    def result(self, slot: Slot, item: TextBatch, launched: tuple[int, str, int] | None) -> Written | Again:
+        """The records, in pinned memory, which the caller should release soon."""
+        if launched is None:
             return Written(np.zeros(0, np.uint8), 0)
         if item.parsed is not None:
             parsed_reads(slot).release(slot)
-        capacity, key, ahead = self._in_flight.pop(id(slot))
+        capacity, key, ahead = launched
         size, records, blocks = slot.pinned("totals", 3, np.uint64).tolist()
         slot.detach_pinned("text block")  # the staging buffer, if there was one
         if size > capacity:
             self._scale = max(self._scale, tuning.TEXT_GROWTH * size / item.usual_bytes)  # for later batches
-            raise DeviceMemoryExceeded("the records are longer than there was space for")
+            return AGAIN
         nbytes = blocks if key == "blocks" else size
         self._shares[key] = nbytes / max(1, item.usual_bytes)
         memory = item.space
@@ -227,7 +226,8 @@ class TextKernel:
             slot.finish()
         return Written(memory[:nbytes], records, key == "blocks")
 
-    split = staticmethod(TextBatch.halves)
+    def split(self, item: TextBatch) -> list[TextBatch]:
+        return item.halves()
 
     def join(self, results: Sequence[Written]) -> Written:
         """Join the halves' results."""
@@ -237,21 +237,17 @@ class TextKernel:
         return Written(records, sum(result.count for result in results), results[0].deflated)
 
 
-class MapAndTextKernel(KernelOfKernels):
+class MapAndTextKernel(DeviceKernel[Any, Any]):
     """Maps batches and formats their records."""
 
-    def __init__(self, mapper: Any, text: TextKernel) -> None:
-        self._mapper, self._text = mapper, text
-        self._text_mapper = TextMapKernel(mapper)
+    def __init__(self, mapper: ReadsKernel, text: TextKernel) -> None:
+        super().__init__(mapper.device)
+        self._mapper, self._text, self._text_mapper = mapper, text, TextMapKernel(mapper)
 
-    def kernel_for(self, item: Any) -> Any:
-        if isinstance(item, TextMapBatch):
-            return self._text_mapper
-        return self._text if isinstance(item, (TextBatch, Written)) else self._mapper
-
-    def submit(self, slot: Slot, item: Any) -> None:
-        slot.step = "map"
-        super().submit(slot, item)
+    def kernel_for(self, item: KernelReads | TextBatch) -> DeviceKernel[Any, Any]:
+        if isinstance(item, TextBatch):
+            return self._text
+        return self._text_mapper if isinstance(item, TextMapBatch) else self._mapper
 
 
 def resident_text_target(device: Device, reference: Reference) -> np.void:

@@ -75,25 +75,20 @@ public:
         edits_.resize(lanes), ends_.resize(lanes);
     }
 
-    struct Limits {
-        double identity;  // the highest that the pair can have, or one below that of the bounds; less than 0 where the
-                          // query cannot be covered
-        int32_t score;  // shifted, that the optimal alignment has at least
-    };
-    static constexpr int32_t no_score = -(1 << 28);
-
-    Limits limits_with(const Bounds& bounds, const ShiftedScores& scores, int32_t target) {
+    // The highest identity that the pair can have, or one below that of the bounds; less than 0 where the query cannot
+    // be covered.
+    double highest_with(const Bounds& bounds, const ShiftedScores& scores, int32_t target) {
         compare(set_->begin(target), set_->length(target));
         const double highest = highest_of_runs(bounds, scores, target, no_score);
-        if (highest < bounds.identity || !scores.known) return {highest, no_score};
-        const int32_t score = score_of_blocks(scores, target);
-        return {highest_of_runs(bounds, scores, target, score), score};
+        if (highest < bounds.identity || !scores.known) return highest;
+        return highest_of_runs(bounds, scores, target, score_of_blocks(scores, target));
     }
 
 private:
     using Word = Vec<uint32_t>;
     static constexpr int32_t block = 32;
     static constexpr size_t most_diagonals = 16;
+    static constexpr int32_t no_score = -(1 << 28);
 
     double highest_of_runs(const Bounds& bounds, const ShiftedScores& scores, int32_t target, int32_t score) const {
         const int32_t m = set_->length(target);
@@ -143,7 +138,7 @@ private:
                 if (at < 0 || at + block > m) continue;
                 int32_t same = 0;
                 for (int32_t i = 0; i < block; i++)
-                    same += of_query[begin + i] == of_target[at + i] && of_query[begin + i] < set_->identical;
+                    same += (of_query[begin + i] == of_target[at + i]) & (of_query[begin + i] < set_->identical);
                 int32_t before = beyond(std::min(begin, at));
                 for (size_t from = 0; from < diagonals_.size(); from++) {
                     const int32_t change = diagonals_[d] - diagonals_[from];

@@ -8,7 +8,7 @@
 #include "cluster/common_symbols.hpp"
 #include "cluster/greedy.hpp"
 #include "cluster/word_index.hpp"
-#include "seeds/index/builder.hpp"
+#include "common/parallel_for.hpp"
 
 namespace gpualign {
 namespace cluster {
@@ -51,8 +51,8 @@ public:
             nb::gil_scoped_release release;
             find(queries.data(), from.data(), to.data(), identities.data(), queries.size(), threads, all);
         }
-        return tuple_of(to_numpy(std::move(all.query)), to_numpy(std::move(all.target)),
-            to_numpy(std::move(all.highest)), to_numpy(std::move(all.score)));
+        return tuple_of(
+            to_numpy(std::move(all.query)), to_numpy(std::move(all.target)), to_numpy(std::move(all.highest)));
     }
 
     auto most_words(Input<int32_t> queries, Input<int32_t> from, Input<int32_t> to, int threads) {
@@ -71,10 +71,9 @@ public:
     }
 
 private:
-    // Rows of queries, targets, and as far as is known the highest identity and the lowest score that each pair can
-    // have.
+    // Rows of queries, targets, and as far as is known the highest identity that each pair can have.
     struct Found {
-        std::vector<int32_t> query, target, score;
+        std::vector<int32_t> query, target;
         std::vector<float> highest;
     };
 
@@ -115,7 +114,6 @@ private:
             }
             if (!lookups.empty()) find_common(lookups, common[size_t(thread)], part);
             part.highest.assign(part.query.size(), 1.0f);
-            part.score.assign(part.query.size(), INT32_MIN);
             if (BlockEdits::limits(words_.bounds(), scores_))
                 leave_out(queries, identities, blocks[size_t(thread)], part);
         });
@@ -123,7 +121,6 @@ private:
             all.query.insert(all.query.end(), part.query.begin(), part.query.end());
             all.target.insert(all.target.end(), part.target.begin(), part.target.end());
             all.highest.insert(all.highest.end(), part.highest.begin(), part.highest.end());
-            all.score.insert(all.score.end(), part.score.begin(), part.score.end());
             part = Found();
         }
     }
@@ -138,15 +135,13 @@ private:
             Bounds bounds = words_.bounds().reaching(identities[row]);
             bounds.identity -= slack;
             const int32_t target = words_.sequence(part.target[i]);
-            const BlockEdits::Limits limits = blocks.limits_with(bounds, scores_, target);
-            if (limits.identity < bounds.identity) continue;
+            const double highest = blocks.highest_with(bounds, scores_, target);
+            if (highest < bounds.identity) continue;
             part.query[kept] = row;
             part.target[kept] = part.target[i];
-            part.highest[kept] = float(limits.identity + slack);
-            const int32_t symbols = words_.set().length(queries[row]) + words_.set().length(target);
-            part.score[kept++] = limits.score - scores_.code / 2 * symbols;
+            part.highest[kept++] = float(highest + slack);
         }
-        part.query.resize(kept), part.target.resize(kept), part.highest.resize(kept), part.score.resize(kept);
+        part.query.resize(kept), part.target.resize(kept), part.highest.resize(kept);
     }
 
     // Queries of about the same length together; the pairs in order again.
@@ -314,7 +309,7 @@ void bind_cluster(nb::module_& m) {
             nb::arg("identities"), nb::arg("threads"),
             "For each query the targets first ... last - 1 that are not proved to miss the identity, or that of "
             "`identities` where it is higher: (rows of the queries, targets), int32 each; as far as blocks say "
-            "the highest identity (float32) and the lowest score (int32) that the pair can have.")
+            "the highest identity (float32) that the pair can have.")
         .def("most_words", &Index::most_words, nb::arg("queries"), nb::arg("first"), nb::arg("last"),
             nb::arg("threads"),
             "int32 (q,): of the targets first ... last - 1 the one that has most words of each query, or -1.");

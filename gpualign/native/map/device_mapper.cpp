@@ -30,8 +30,8 @@ size_t map_state_bytes(int words, uint32_t reads) {
     return size_t(reinterpret_cast<uintptr_t>(end));
 }
 
-uint64_t max_variant_seeds(int32_t longest, int32_t k, int32_t w) {
-    return std::max(uint64_t(longest), max_variants(longest, k, w));
+uint64_t max_variant_seeds(int32_t longest, int32_t k, int32_t w, bool converted) {
+    return std::max(uint64_t(longest), max_variants(longest, k, w, converted));
 }
 
 // Memory of the slow path for reads of up to `longest` bases, `max_seeds` seeds and `limit` edits: (bytes per
@@ -229,7 +229,7 @@ void bind_map_device(nb::module_& m) {
     m.def("slow_path_bytes", &slow_path_bytes, nb::arg("mates"), nb::arg("longest"), nb::arg("max_seeds"),
         nb::arg("limit"), nb::arg("max_hits"), nb::arg("max_loci"), nb::arg("lanes"), nb::arg("maximum"),
         "(bytes per template, per group of lanes, of these for one banded DP matrix, at most for one of a chain).");
-    m.def("max_variant_seeds", &max_variant_seeds, nb::arg("longest"), nb::arg("k"), nb::arg("w"),
+    m.def("max_variant_seeds", &max_variant_seeds, nb::arg("longest"), nb::arg("k"), nb::arg("w"), nb::arg("converted"),
         "Maximum number of seeds of a read and its one-substitution variants.");
     m.def("short_read_chaining", &chaining_of, nb::arg("k"), nb::arg("w"), nb::arg("scores"),
         "How short reads are chained: a ChainRules of cuda/abi/chains.hpp, given an AffineScores.");

@@ -36,8 +36,10 @@ public:
         mate_numbers_ = mates ? mates + from : nullptr;
         sought_ = &all_;
         find_end_to_end(params_.rules, params_.seeding.full, *this);
-        if (!clipped_.empty()) find_unclipped();
-        if (mates && !params_.seeding.full) clip_at_gapped_inserts();
+        if (mates && !params_.seeding.full) {
+            take_back_clips();
+            clip_at_gapped_inserts();
+        }
         if (params_.rules.local) local_finder_.run();
         if (mates) rescue_mates(OneLane(), params_.rules, mates_);
         if (mates && params_.rules.local) rescue_clipped_mates(OneLane(), params_.rules, mates_);
@@ -107,7 +109,7 @@ private:
                 const size_t r = first + mate;
                 if (!inserts.of[mate] || inserts.of[mate] >= block_.read(r).length) continue;
                 set_length(r, inserts.of[mate]);
-                clipped_.push_back(r);
+                if (clipped_.empty() || clipped_.back() != first) clipped_.push_back(first);
             }
         }
     }
@@ -126,42 +128,53 @@ private:
         return differ;
     }
 
-    // Clips mates that would be chained, if an indel has hidden that they are longer than their insert.
+    // Clips the mates of pairs of which one would be chained, if an indel has hidden that they are longer than their
+    // insert.
     void clip_at_gapped_inserts() {
         clipped_.clear();
+        sought_again_.clear();
         for (size_t first = 0; first + 1 < block_.size(); first++) {
-            if (!block_.read(first).first_of_pair) continue;
+            if (!block_.read(first).first_of_pair || is_clipped(first) || is_clipped(first + 1)) continue;
             const auto would_chain = [&](size_t r) {
-                const Read& read = block_.read(r);
-                return read.length == read.bases && wants_chaining(params_.rules, block_.view(r), read);
+                return wants_chaining(params_.rules, block_.view(r), block_.read(r));
             };
-            const bool wanted[2] = {would_chain(first), would_chain(first + 1)};
-            if (!wanted[0] && !wanted[1]) continue;
+            if (!would_chain(first) && !would_chain(first + 1)) continue;
             const int32_t lengths[2] = {block_.read(first).bases, block_.read(first + 1).bases};
             const Inserts inserts = gapped_read_through(OneLane(), lengths[0], lengths[1], differences_of_pair(first));
-            for (size_t mate = 0; mate < 2; mate++) {
-                if (!wanted[mate] || !inserts.of[mate] || inserts.of[mate] >= lengths[mate]) continue;
-                change_length(first + mate, inserts.of[mate]);
-                clipped_.push_back(first + mate);
-            }
+            if (!inserts.of[0]) continue;
+            clipped_.push_back(first);
+            for (size_t mate = 0; mate < 2; mate++)
+                if (inserts.of[mate] < lengths[mate]) seek_again(first + mate, inserts.of[mate]);
         }
-        if (clipped_.empty()) return;
-        sought_ = &clipped_;
-        find_end_to_end(params_.rules, params_.seeding.full, *this);
-        find_unclipped();
+        find_again();
+        take_back_clips();
     }
 
-    // Takes back the clips of mates that no adapter ends, and finds the loci of these mates again.
-    void find_unclipped() {
-        unclipped_.clear();
-        for (const size_t r : clipped_) {
-            const Read& read = block_.read(r);
-            const ChainQuery all{packed_.of(block_.codes(r, false), read.bases, read.conversion), false};
-            if (is_clipped_at_insert(OneLane(), params_.rules, block_.view(r), read, all, text_)) continue;
-            change_length(r, read.bases);
-            unclipped_.push_back(r);
-        }
-        sought_ = &unclipped_;
+    // Takes back the clips of pairs that no adapter ends, and finds the loci of their mates again.
+    void take_back_clips() {
+        sought_again_.clear();
+        for (const size_t first : clipped_)
+            if (!keeps_clips(clip_of(first), clip_of(first + 1)))
+                for (const size_t r : {first, first + 1})
+                    if (is_clipped(r)) seek_again(r, block_.read(r).bases);
+        find_again();
+    }
+    Clip clip_of(size_t r) {
+        if (!is_clipped(r)) return Clip::none;
+        const Read& read = block_.read(r);
+        const ChainQuery all{packed_.of(block_.codes(r, false), read.bases, read.conversion), false};
+        return clip_at_insert(OneLane(), params_.rules, block_.view(r), read, all, text_);
+    }
+    bool is_clipped(size_t r) const { return block_.read(r).length < block_.read(r).bases; }
+
+    // Finds the loci of a read with another length than before.
+    void seek_again(size_t r, int32_t length) {
+        change_length(r, length);
+        sought_again_.push_back(r);
+    }
+    void find_again() {
+        if (sought_again_.empty()) return;
+        sought_ = &sought_again_;
         find_end_to_end(params_.rules, params_.seeding.full, *this);
     }
 
@@ -217,8 +230,9 @@ private:
     LocalFinder local_finder_;
     MatesOfBlock mates_;
     const uint8_t* mate_numbers_ = nullptr;
-    const std::vector<size_t>* sought_ = nullptr;  // reads that find_end_to_end visits: all_ or unclipped_
-    std::vector<size_t> all_, clipped_, unclipped_;  // reads: of the block, clipped ones, and those taken back
+    const std::vector<size_t>* sought_ = nullptr;  // reads that find_end_to_end visits: all_ or sought_again_
+    std::vector<size_t> all_, sought_again_;
+    std::vector<size_t> clipped_;  // R1 of the pairs of which a mate is clipped
     std::vector<Candidate> candidates_;
     PackedRead packed_;
 };

@@ -5,6 +5,7 @@
 #include "algo/text/fastq.hpp"
 #include "arrays.hpp"
 #include "bindings.hpp"
+#include "text/messages.hpp"
 #include "text/read_arrays.hpp"
 
 namespace gpualign {
@@ -21,7 +22,7 @@ Name template_name(const ReadsView& reads, size_t i, bool with_dots) {
     return {name.first, template_name_size(name.first, name.second, with_dots)};
 }
 
-std::string shown(Name name) { return std::string(name.first, name.first + name.second); }
+std::string shown(Name name) { return printable(name.first, name.first + name.second, 80); }
 
 TwoNames compare(const ReadsView& a, size_t i, const ReadsView& b, size_t j, bool all_dots, bool& dots) {
     const Name first = whole_name(a, i), second = whole_name(b, j);

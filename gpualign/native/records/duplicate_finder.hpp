@@ -13,11 +13,11 @@
 #include <utility>
 #include <vector>
 
+#include "common/parallel_for.hpp"
 #include "records/hash_parts.hpp"
 #include "records/optical.hpp"
 #include "records/template_ends.hpp"
 #include "records/template_join.hpp"
-#include "seeds/index/builder.hpp"
 #include "stop.hpp"
 
 namespace gpualign {

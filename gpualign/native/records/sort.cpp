@@ -180,21 +180,21 @@ public:
         const SortItem from = bound(low), to = bound(high);
         {
             nb::gil_scoped_release release;
-            SortedBatches batches(batches_.order());
-            add_blocks(batches, blocks, sizes);
-            batches.add_all(batches_);
+            const SortedBatches batches = with_blocks(blocks, sizes);
             batches.merge(from, to, given, buffer.scratch, emptied(buffer), with_numbers ? &buffer.numbers : nullptr);
         }
         return content(buffer);
     }
 
-    auto blocks(RangeBuffer& buffer, const Place& low, const Place& high, size_t block_bytes, Samples& samples) const {
+    auto blocks(RangeBuffer& buffer, const Place& low, const Place& high, const Input<uint8_t>& stored,
+        const Input<uint64_t>& sizes, size_t block_bytes, Samples& samples) const {
         std::vector<RunBlock> found;
         const SortItem from = bound(low), to = bound(high);
         {
             nb::gil_scoped_release release;
+            const SortedBatches batches = with_blocks(stored, sizes);
             std::vector<SortItem> begun;
-            batches_.merge(from, to, block_bytes, buffer.scratch, emptied(buffer), found,
+            batches.merge(from, to, block_bytes, buffer.scratch, emptied(buffer), found,
                 [&](const SortItem& first) { begun.push_back(first); });
             for (size_t i = 0; i < begun.size(); i++) samples.add(begun[i].key, begun[i].record, found[i].size);
         }
@@ -216,6 +216,13 @@ private:
         return given;
     }
 
+    // These batches after blocks of runs on disk, whose records came before.
+    SortedBatches with_blocks(const Input<uint8_t>& blocks, const Input<uint64_t>& sizes) const {
+        SortedBatches batches(batches_.order());
+        add_blocks(batches, blocks, sizes);
+        batches.add_all(batches_);
+        return batches;
+    }
     static SortItem bound(const Place& place) {
         const auto& [key, low, head] = place;
         return {{key, low}, head.size() ? reinterpret_cast<const uint8_t*>(head.c_str()) : nullptr, 0, 0};
@@ -275,9 +282,10 @@ void bind_bam_sort(nb::module_& m) {
             "duplicates, which are flagged; whether they are left out, and whether they are tagged with DT; for the "
             "tags dc and MI uint32 for each template, and A or B for its strand, or None. numbers: keep those of the "
             "records. All is in the buffer's memory, until it is used again.")
-        .def("blocks", &KeptBatches::blocks, nb::arg("buffer"), nb::arg("low"), nb::arg("high"), nb::arg("block_bytes"),
-            nb::arg("samples"),
-            "Records from low to before high in blocks of a run, of about so many bytes: (their content in the "
+        .def("blocks", &KeptBatches::blocks, nb::arg("buffer"), nb::arg("low"), nb::arg("high"), nb::arg("blocks"),
+            nb::arg("sizes"), nb::arg("block_bytes"), nb::arg("samples"),
+            "Records from low to before high, as for merge, in blocks of a run, of about so many bytes: (their content "
+            "in the "
             "buffer's memory, uint64 (6 n,): keys of the first and of the last record, bytes of keys and of all of "
             "each). samples: gets their first keys.");
 }

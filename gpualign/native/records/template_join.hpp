@@ -7,10 +7,10 @@
 #include <tuple>
 #include <vector>
 
+#include "common/parallel_for.hpp"
 #include "records/hash_parts.hpp"
 #include "records/named_templates.hpp"
 #include "records/template_ends.hpp"
-#include "seeds/index/builder.hpp"
 
 namespace gpualign {
 

@@ -9,11 +9,10 @@
 #include <memory>
 #include <mutex>
 #include <new>
-#include <system_error>
-#include <thread>
 #include <unordered_map>
 #include <vector>
 
+#include "common/parallel_for.hpp"
 #include "run/driver.hpp"
 
 namespace gpualign {
@@ -122,16 +121,7 @@ private:
         const auto touch_share = [=](size_t begin) {
             for (size_t at = begin, end = std::min(size, begin + share); at < end; at += kPage) address[at] = 0;
         };
-        std::vector<std::thread> others;
-        for (size_t i = 1; i < threads; i++) {
-            try {
-                others.emplace_back(touch_share, i * share);
-            } catch (const std::system_error&) {  // the system has no more threads
-                touch_share(i * share);
-            }
-        }
-        touch_share(0);
-        for (std::thread& other : others) other.join();
+        parallel_for(int(threads), threads, [&](size_t i, int) { touch_share(i * share); });
     }
 
     Pages large(size_t size) const {

@@ -141,7 +141,7 @@ auto windows_of_records(Input<uint8_t> data, Input<uint8_t> contig_names, Input<
             const int64_t* offset = contig_offsets.data() + contig;
             const std::string_view name(names + offset[0], size_t(offset[1] - offset[0]));
             const int32_t target = targets.find(name);
-            if (target < 0) throw std::invalid_argument("no target is named '" + std::string(name) + "'");
+            if (target < 0) throw std::invalid_argument("no target is named '" + shown(name) + "'");
             const BamCigar cigar(record);
             const int64_t begin = record.position();
             out.add(query_of(record, queries), target, begin, begin + record.span(), cigar.clipped_bases(false),

@@ -9,8 +9,7 @@ import pkgutil
 import socket
 import tempfile
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import dask
@@ -24,8 +23,8 @@ from gpualign.version import __version__
 
 #: seconds to wait for a scheduler, its file and the first worker
 PATIENCE_S = 30.0
-#: Dask warns about tasks larger than this; tasks of many megabytes are normal here
-_LARGE_TASK = "1 GiB"
+#: seconds to wait for a worker that has results, which a killed worker delays the run by; and for a connection to it
+_WORKER_S, _REACH_S = 5.0, 1.0
 #: Dask's configuration for ``--dask local:N``
 OWN = {
     # Dask samples each worker's stacks 100 times a second and checks its event loops 50 times a second, which takes a
@@ -36,74 +35,56 @@ OWN = {
     # the nanny as well: a worker that is lost a second time just then would never come back.
     "distributed.deploy.lost-worker-timeout": "365 days",
 }
-#: seconds to wait for a worker that has results; a killed worker delays the run by as much
-_WORKER_S = 5.0
-#: seconds to wait for a connection to a worker
-_REACH_S = 1.0
-
-
-@dataclass(frozen=True)
-class Connection:
-    """A client, the address of its scheduler, and the address of the dashboard or None."""
-
-    client: Any
-    address: str
-    dashboard: str | None
 
 
 @contextlib.contextmanager
-def connected(options: RunOptions) -> Iterator[Connection]:
-    """Connect to the scheduler that ``options.dask`` names, or start one here for "local:N".
+def connected(options: RunOptions) -> Iterator[Any]:
+    """A client of the scheduler that ``options.dask`` names, or of one that is started here for "local:N".
 
     Raises:
         GpualignError: no scheduler answers, or it has no worker.
         UsageError: it wants a certificate, and there is none.
     """
-    assert options.dask is not None
+    where: Any = options.dask
     for name in ("distributed", "distributed.client", "distributed.nanny", "tornado"):
         logging.getLogger(name).setLevel(logging.CRITICAL)  # each error is reported once, by gpualign
     with contextlib.ExitStack() as stack:
-        stack.enter_context(dask.config.set({"distributed.admin.large-graph-warning-threshold": _LARGE_TASK}))
-        target: Any = options.dask
-        if target.startswith("local:"):
-            stack.enter_context(dask.config.set(OWN))
-            own = tempfile.TemporaryDirectory(prefix="gpualign-dask-", ignore_cleanup_errors=True)
-            stack.enter_context(dask.config.set({"temporary-directory": stack.enter_context(own)}))
-            stack.enter_context(undone_at_the_end(own.cleanup))
-            target = _start_local(options)
-            stack.callback(_close, target, 5)
-        client = _connect(target)
+        # Dask warns about larger tasks; tasks of many megabytes are normal here
+        stack.enter_context(dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 GiB"}))
+        if where.startswith("local:"):
+            target, shown = _started(int(where.removeprefix("local:")), options.threads, stack), "the local cluster"
+        else:
+            target = shown = where if "://" in where else _address_in(where)
+            _check_address(target)
+        try:
+            client = distributed.Client(target, timeout=PATIENCE_S, set_as_default=False, name="gpualign")
+        except (OSError, distributed.TimeoutError) as error:
+            what = f"no Dask scheduler answers at {shown} (is it running, and are the ports open?)"
+            raise GpualignError(what) from error
+        client.rpc.timeout = _WORKER_S  # the default is the timeout of the scheduler
         stack.callback(_close, client, 2)
-        _wait_for_worker(client, options.dask)
-        _check_versions(client)
-        yield Connection(client, client.scheduler.address, client.dashboard_link or None)
+        try:
+            client.wait_for_workers(1, timeout=PATIENCE_S)
+        except distributed.TimeoutError as error:
+            raise GpualignError(f"{where} has no worker (start some: dask worker {shown})") from error
+        yield client
 
 
-def _start_local(options: RunOptions) -> Any:
-    assert options.dask is not None
-    workers = int(options.dask.removeprefix("local:"))
-    return distributed.LocalCluster(
+def _started(workers: int, threads: int, stack: contextlib.ExitStack) -> Any:
+    """A cluster of this machine, up as long as ``stack``."""
+    own = tempfile.TemporaryDirectory(prefix="gpualign-dask-", ignore_cleanup_errors=True)
+    stack.enter_context(dask.config.set(OWN | {"temporary-directory": stack.enter_context(own)}))
+    stack.enter_context(undone_at_the_end(own.cleanup))
+    cluster = distributed.LocalCluster(
         n_workers=workers,
-        threads_per_worker=max(1, options.threads // workers),
+        threads_per_worker=max(1, threads // workers),
         processes=True,
         memory_limit=0,  # batches in flight are bounded; the index may be of any size, as without a cluster
         dashboard_address=":0",
         silence_logs=logging.CRITICAL,
     )
-
-
-def _connect(target: Any) -> Any:
-    """Connect to a local cluster, or to a scheduler by its address or its file."""
-    shown = "the local cluster"
-    if isinstance(target, str):
-        shown = target = target if "://" in target else _address_in(target)
-        _check_address(target)
-    try:
-        client = distributed.Client(target, timeout=PATIENCE_S, set_as_default=False, name="gpualign")
-    except (OSError, distributed.TimeoutError) as error:
-        raise GpualignError(f"no Dask scheduler answers at {shown} (is it running, and are the ports open?)") from error
-    client.rpc.timeout = _WORKER_S  # the default is the timeout of the scheduler
-    return client
+    stack.callback(_close, cluster, 5)
+    return cluster
 
 
 def _address_in(path: str) -> str:
@@ -135,9 +116,8 @@ def _check_address(address: str) -> None:
         get_address_host_port(address, strict=True)
     except ValueError as error:
         raise UsageError(f"{address} is not the address of a Dask scheduler (tcp://HOST:PORT)") from error
-    if not address.startswith("tls://"):
-        return
-    if distributed.Security().get_connection_args("client").get("ssl_context") is None:
+    connection = distributed.Security().get_connection_args("client")
+    if address.startswith("tls://") and connection.get("ssl_context") is None:
         raise UsageError(f"{address} needs a certificate: configure distributed.comm.tls (docs/guides/dask.md)")
 
 
@@ -151,25 +131,22 @@ def reachable(address: str) -> bool:
     return True
 
 
-def _wait_for_worker(client: Any, cluster: str) -> None:
-    try:
-        client.wait_for_workers(1, timeout=PATIENCE_S)
-    except distributed.TimeoutError as error:
-        raise GpualignError(f"{cluster} has no worker (start some: dask worker {client.scheduler.address})") from error
-
-
-def _check_versions(client: Any) -> None:
-    """Compare versions with a function that exists without gpualign; workers that join later check their shards."""
-    wanted = (pkgutil.resolve_name, "gpualign:__version__")
-    answers = {f"worker {member}": answer for member, answer in client.run(*wanted, on_error="return").items()}
+def check_versions(client: Any, workers: Collection[str]) -> None:
+    """
+    Raises:
+        GpualignError: a worker or the scheduler has another version of gpualign.
+    """
+    wanted = (pkgutil.resolve_name, "gpualign:__version__")  # a function that exists without gpualign
+    found = client.run(*wanted, workers=list(workers), on_error="return")
+    answers = {f"worker {worker}": answer for worker, answer in found.items()}
     try:
         answers["scheduler"] = client.run_on_scheduler(*wanted)
     except (ImportError, AttributeError) as error:
         answers["scheduler"] = error
     for member, answer in answers.items():
         if answer != __version__ and not isinstance(answer, OSError):  # OSError: the worker was lost meanwhile
-            found = "no gpualign" if isinstance(answer, Exception) else f"gpualign {answer}"
-            raise GpualignError(f"the {member} has {found}, this is {__version__} (install the same)")
+            other = "no gpualign" if isinstance(answer, Exception) else f"gpualign {answer}"
+            raise GpualignError(f"the {member} has {other}, this is {__version__} (install the same)")
 
 
 def _close(what: Any, timeout: float) -> None:

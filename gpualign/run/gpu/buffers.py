@@ -123,6 +123,7 @@ class Slot:
 
     Attributes:
         step: the timeline's step of the kernels launched from now on.
+        launched: what the kernel object keeps of the batch between its launch and its result.
     """
 
     def __init__(self, device: Device) -> None:
@@ -135,6 +136,7 @@ class Slot:
         self._owners: dict[str, object] = {}
         self._marks: list[tuple[str, str]] = []
         self.step = "kernel"
+        self.launched: Any = None
         self._origin = device.resident("timeline origin", self._now)
 
     # -- memory

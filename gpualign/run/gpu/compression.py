@@ -17,31 +17,34 @@ from gpualign.run.fifo_semaphore import FifoSemaphore
 from gpualign.run.gpu.deflate import Content, DeflateKernel
 from gpualign.run.gpu.device import Device
 from gpualign.run.gpu.inflate import BlockGroup, InflateKernel
+from gpualign.run.gpu.kernel import DeviceKernel
 from gpualign.run.gpu.nvcomp import load_nvcomp
-from gpualign.run.gpu.runner import DevicePool, KernelOfKernels
+from gpualign.run.gpu.runner import DevicePool
 from gpualign.streaming.pinned import Allocate
 from gpualign.text import tuning as io_tuning
 from gpualign.text.bgzf import BgzfCodec, inflated_in
 
 
-class CompressingKernel(KernelOfKernels):
-    """A stage's kernel that also inflates groups of blocks and deflates contents; those that do not fit are left to the
+class CompressingKernel(DeviceKernel[Any, Any]):
+    """A stage's kernel, and those that inflate groups of blocks and deflate contents; what does not fit is left to the
     CPU.
 
     Args:
         kernel: the stage's kernel; None: there is no stage.
     """
 
-    def __init__(self, device: Device, kernel: Any = None) -> None:
-        self._device, self._kernel = device, kernel
-        self._own: dict[type, Any] = {}
+    def __init__(self, device: Device, kernel: DeviceKernel[Any, Any] | None = None) -> None:
+        super().__init__(device)
+        self._kernel = kernel
+        self._own: dict[type, DeviceKernel[Any, Any]] = {}
 
-    def kernel_for(self, item: Any) -> Any:
+    def kernel_for(self, item: Any) -> DeviceKernel[Any, Any]:
         if not isinstance(item, BlockGroup | Content):
-            return self._kernel
+            assert self._kernel is not None
+            return self._kernel.kernel_for(item)
         if not self._own and (nvcomp := load_nvcomp()) is not None:
-            self._own[BlockGroup] = InflateKernel(self._device, nvcomp)
-            self._own[Content] = DeflateKernel(self._device, nvcomp)
+            self._own[BlockGroup] = InflateKernel(self.device, nvcomp)
+            self._own[Content] = DeflateKernel(self.device, nvcomp)
         return self._own[type(item)]
 
 

@@ -13,6 +13,7 @@ from gpualign.run import tuning
 from gpualign.run.abi import filled
 from gpualign.run.gpu.buffers import Slot, aligned
 from gpualign.run.gpu.device import Device
+from gpualign.run.gpu.kernel import DeviceKernel
 from gpualign.streaming.pinned import Allocate
 from gpualign.streaming.timeline import STEPS
 
@@ -128,13 +129,14 @@ class Content:
         return cls(memory, len(content))
 
 
-class DeflateKernel:
+class DeflateKernel(DeviceKernel[Content, NDArray[np.uint8]]):
     """Deflates contents on one device."""
 
     def __init__(self, device: Device, nvcomp: Nvcomp) -> None:
+        super().__init__(device)
         self._deflater = Deflater(device, nvcomp)
 
-    def submit(self, slot: Slot, item: Content) -> None:
+    def launch(self, slot: Slot, item: Content) -> None:
         """
         Raises:
             NvcompError: nvCOMP failed.
@@ -145,7 +147,7 @@ class DeflateKernel:
         self._deflater.submit(slot, content, totals, item.nbytes)
         slot.download("content totals", 3, np.uint64)
 
-    def collect(self, slot: Slot, item: Content) -> NDArray[np.uint8]:
+    def result(self, slot: Slot, item: Content, launched: None) -> NDArray[np.uint8]:
         nbytes, memory = int(slot.pinned("content totals", 3, np.uint64)[2]), item.memory
         if len(memory) < nbytes:
             memory = slot.pinned("blocks", nbytes, np.uint8)

@@ -192,6 +192,11 @@ class Device:
         free, _ = self.driver.mem_get_info()
         return max(int(free * FREE_SHARE), int(free) - 8 * HEADROOM_BYTES)
 
+    def attribute(self, name: str) -> int:
+        """A number that the driver tells of the device, such as MULTIPROCESSOR_COUNT."""
+        card = self.driver.Device(self.info.index)
+        return int(card.get_attribute(getattr(self.driver.device_attribute, name)))
+
     def module(self, source: str, defines: Mapping[str, str] | None = None) -> Any:
         """The loaded module of ``cuda/<source>.cu``.
 

@@ -38,7 +38,7 @@ def _wanted(arguments: Sequence[str]) -> list[int] | None:
         paths = [path for word in words for path in word.split(",")]
         sizes = [os.path.getsize(path) for path in paths if os.path.isfile(path)]
         return [] if sum(sizes) >= tuning.EARLY_BYTES or "--samples" in words else None
-    match = re.fullmatch(r"cuda(?::(\d+(?:,(?:cuda:)?\d+)*))?(?:,cpu)?", "".join(device))
+    match = re.fullmatch(r"cuda(?::(\d+(?:,(?:cuda:)?\d+)*))?", "".join(device))
     if match is None:
         return None
     return [int(number) for number in re.findall(r"\d+", match[1] or "")]

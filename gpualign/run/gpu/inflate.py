@@ -13,6 +13,7 @@ from gpualign.run import tuning
 from gpualign.run.abi import filled
 from gpualign.run.gpu.buffers import Slot, aligned
 from gpualign.run.gpu.device import Device
+from gpualign.run.gpu.kernel import DeviceKernel
 from gpualign.streaming.pinned import Allocate, pinned_or_pageable
 
 _ALIGNMENT = 16
@@ -79,13 +80,14 @@ class BlockGroup:
         return payloads, payload_bytes, texts, text_bytes, block + 8 * _NUMBERS * self.count
 
 
-class InflateKernel:
+class InflateKernel(DeviceKernel[BlockGroup, NDArray[np.uint8] | None]):
     """Inflates groups of blocks on one device; returns None for a group that the CPU must inflate, to report errors."""
 
     def __init__(self, device: Device, nvcomp: Nvcomp) -> None:
-        self.device, self._nvcomp = device, nvcomp
+        super().__init__(device)
+        self._nvcomp = nvcomp
 
-    def submit(self, slot: Slot, item: BlockGroup) -> None:
+    def launch(self, slot: Slot, item: BlockGroup) -> None:
         """
         Raises:
             NvcompError: nvCOMP failed.
@@ -131,7 +133,7 @@ class InflateKernel:
         slot.download("damaged", 1, np.uint32)
         slot.download("inflated", item.text_bytes, np.uint8)
 
-    def collect(self, slot: Slot, item: BlockGroup) -> NDArray[np.uint8] | None:
+    def result(self, slot: Slot, item: BlockGroup, launched: None) -> NDArray[np.uint8] | None:
         if item.count == 0:
             return np.zeros(0, np.uint8)
         slot.detach_pinned("blocks to inflate")

@@ -13,65 +13,18 @@ import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 from gpualign.errors import DeviceError, GpualignError, OutOfMemoryError
 from gpualign.run import tuning
 from gpualign.run.gpu.buffers import Slot, slots_of
 from gpualign.run.gpu.device import Device, DeviceMemoryExceeded
+from gpualign.run.gpu.kernel import DeviceKernel
 from gpualign.streaming.ordered import run_ordered
 from gpualign.streaming.timeline import STEPS, WAIT
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-_KernelItem = TypeVar("_KernelItem", contravariant=True)
-_KernelResult = TypeVar("_KernelResult", covariant=True)
-
-
-class Kernel(Protocol[_KernelItem, _KernelResult]):
-    """A command's device side; created, used and released in one device's thread.
-
-    It may also have ``split(item) -> list of items`` and ``join(results) -> result``: then an item that does not
-    fit the device's memory is halved until it does.
-    """
-
-    def submit(self, slot: Slot, item: _KernelItem) -> None:
-        """Enqueue copies and kernels on ``slot``; must not wait for them."""
-
-    def collect(self, slot: Slot, item: _KernelItem) -> _KernelResult:
-        """The result, once the slot's work is done; must not keep views of the slot's pinned memory."""
-
-
-class Halves:
-    """``split`` and ``join`` of kernels whose items have a length and ``part``, and whose results have ``join``."""
-
-    def split(self, item: Any) -> list[Any]:
-        middle = len(item) // 2
-        return [item.part(0, middle), item.part(middle, len(item))] if middle else [item]
-
-    def join(self, results: Sequence[Any]) -> Any:
-        return type(results[0]).join(results)
-
-
-class KernelOfKernels:
-    """Passes each item to the kernel that takes such items; items are split where that kernel splits them."""
-
-    def kernel_for(self, item: Any) -> Any:
-        """The kernel for an item, or for a result of one that was split."""
-        raise NotImplementedError
-
-    def submit(self, slot: Slot, item: Any) -> None:
-        self.kernel_for(item).submit(slot, item)
-
-    def collect(self, slot: Slot, item: Any) -> Any:
-        return self.kernel_for(item).collect(slot, item)
-
-    def split(self, item: Any) -> list[Any]:
-        kernel = self.kernel_for(item)
-        return kernel.split(item) if hasattr(kernel, "split") else [item]
-
-    def join(self, results: Sequence[Any]) -> Any:
-        return self.kernel_for(results[0]).join(results)
 
 
 class WorkQueue(Generic[Item, Result]):
@@ -162,7 +115,7 @@ class DevicePool(Generic[Item, Result]):
 
     def __init__(
         self,
-        make_kernel: Callable[[Device], Kernel[Item, Result]],
+        make_kernel: Callable[[Device], DeviceKernel[Item, Result]],
         devices: Sequence[Device],
         slots: int = tuning.SLOTS,
     ) -> None:
@@ -197,7 +150,7 @@ class DevicePool(Generic[Item, Result]):
 
 def run_on_devices(
     items: Iterable[Item],
-    make_kernel: Callable[[Device], Kernel[Item, Result]],
+    make_kernel: Callable[[Device], DeviceKernel[Item, Result]],
     devices: Sequence[Device],
     slots: int = tuning.SLOTS,
 ) -> Iterator[Result]:
@@ -221,7 +174,10 @@ def waiting_threads(devices: Sequence[Device], slots: int) -> int:
 
 
 def _drive(
-    device: Device, make_kernel: Callable[[Device], Kernel[Item, Result]], queue: WorkQueue[Item, Result], slots: int
+    device: Device,
+    make_kernel: Callable[[Device], DeviceKernel[Item, Result]],
+    queue: WorkQueue[Item, Result],
+    slots: int,
 ) -> None:
     """The loop of a device's thread, until the queue ends or the device closes."""
     error: BaseException | None = None
@@ -295,7 +251,7 @@ def _collect_all(kernel: Any, busy: deque[Any], free: deque[Slot]) -> None:
         _collect(kernel, busy, free)
 
 
-def run_alone(device: Device, make_kernel: Callable[[Device], Kernel[Item, Result]], item: Item) -> Result:
+def run_alone(device: Device, make_kernel: Callable[[Device], DeviceKernel[Item, Result]], item: Item) -> Result:
     """Run one item with a kernel made for it, with low latency: for short calls and self-tests.
 
     Raises:
@@ -316,22 +272,23 @@ def run_alone(device: Device, make_kernel: Callable[[Device], Kernel[Item, Resul
     return device.call(run).result()
 
 
-def _run(kernel: Kernel[Item, Result], slot: Slot, item: Item, spin_s: float = 0.0) -> Result:
+def _run(kernel: DeviceKernel[Item, Result], slot: Slot, item: Item, spin_s: float = 0.0) -> Result:
     _submit(kernel, slot, item)
     slot.wait(spin_s)
     return _collected(kernel, slot, item)
 
 
 @STEPS.at("enqueue")
-def _submit(kernel: Kernel[Item, Any], slot: Slot, item: Item) -> None:
-    kernel.submit(slot, item)
+def _submit(kernel: DeviceKernel[Item, Any], slot: Slot, item: Item) -> None:
+    kernel.kernel_for(item).submit(slot, item)
     slot.submitted()
 
 
 @STEPS.at("collect")
-def _collected(kernel: Kernel[Item, Result], slot: Slot, item: Item) -> Result:
+def _collected(kernel: DeviceKernel[Item, Result], slot: Slot, item: Item) -> Result:
     slot.device.timeline.items += 1
-    return kernel.collect(slot, item)
+    made: Result = kernel.kernel_for(item).collect(slot, item)
+    return made
 
 
 def _run_in_parts(device: Device, kernel: Any, slot: Slot, item: Any) -> Any:
@@ -341,10 +298,10 @@ def _run_in_parts(device: Device, kernel: Any, slot: Slot, item: Any) -> Any:
         return _run(kernel, slot, item)
     except DeviceMemoryExceeded as error:
         slot.wait()
-        parts = kernel.split(item) if hasattr(kernel, "split") else [item]
+        parts = kernel.kernel_for(item).split(item)
         if len(parts) < 2:
             raise _out_of_memory(device, error) from error
-    return kernel.join([_run_in_parts(device, kernel, slot, part) for part in parts])
+    return kernel.kernel_for(item).join([_run_in_parts(device, kernel, slot, part) for part in parts])
 
 
 def _out_of_memory(device: Device, error: DeviceMemoryExceeded) -> OutOfMemoryError:

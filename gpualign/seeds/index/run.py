@@ -36,7 +36,7 @@ def choose_index_params(bases: int, k: int | None = None, w: int | None = None, 
     elif bases < 1 << 25:
         best = (19, 5) if meth else (15, 5)
     else:
-        best = (23, 9) if meth else (19, 8)
+        best = (21, 7) if meth else (19, 8)
     k, w = best[0] if k is None else k, best[1] if w is None else w
     return IndexParams(k, w, meth)
 

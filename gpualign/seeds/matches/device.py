@@ -6,7 +6,7 @@ The reference's index stays on the device when it fits; else its pages pass by f
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ from gpualign.run.abi import struct
 from gpualign.run.gpu.buffers import Slot
 from gpualign.run.gpu.device import Device
 from gpualign.run.gpu.device_arrays import DeviceArrays
+from gpualign.run.gpu.kernel import DeviceKernel
 from gpualign.seeds.index.minimizers import MinimizerIndex
 from gpualign.seeds.matches.cpu import (
     Matches,
@@ -92,16 +93,17 @@ def upload_text(slot: Slot, source: QueryText, make_strands: Any) -> None:
     slot.once("text words", source, make)
 
 
-class MemsKernel:
-    """A kernel object of ``engine.gpu.runner``; an item is a :class:`Piece`, a result its :class:`Matches`.
+class MemsKernel(DeviceKernel[Piece, Matches]):
+    """The matches of a piece.
 
     Args:
         printing: as text, of a piece whose matches have space on the device.
     """
 
     def __init__(self, device: Device, search: Search, printing: bool = False) -> None:
+        super().__init__(device)
         assert isinstance(search.index, MinimizerIndex)
-        self.device, self.search = device, search
+        self.search = search
         self.shape: MemsShape = choose_mems_shape(search.index.params.w)
         defines = self.shape.defines
         self.load(lambda name: device.function("mems", name, defines))
@@ -127,13 +129,13 @@ class MemsKernel:
 
     # -- the runner's interface
 
-    def submit(self, slot: Slot, item: Piece) -> None:
+    def launch(self, slot: Slot, item: Piece) -> None:
         # it is whole there for each of its pieces: a match may go on after them
         upload_text(slot, item.source, self._strands)
         if len(self.pages) == 1:
             self._launch(slot, item, self._on_device(slot, 0))
 
-    def collect(self, slot: Slot, item: Piece) -> Matches:
+    def result(self, slot: Slot, item: Piece, launched: None) -> Matches:
         if self._printer is not None:
             total = int(slot.pinned("left over", 1, LEFT_OVER_HEAD)[0]["total"])
             if total <= self._capacity(item):
@@ -160,7 +162,7 @@ class MemsKernel:
             return [item]
         return [Piece(item.source, item.start, middle), Piece(item.source, middle, item.stop)]
 
-    def join(self, results: list[Matches]) -> Matches:
+    def join(self, results: Sequence[Matches]) -> Matches:
         first, last = results
         piece = Piece(first.piece.source, first.piece.start, last.piece.stop)
         if first.reached < first.piece.stop:

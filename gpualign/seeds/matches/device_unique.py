@@ -7,6 +7,7 @@ import numpy as np
 from gpualign.run.gpu.buffers import Slot
 from gpualign.run.gpu.device import Device
 from gpualign.run.gpu.device_arrays import DeviceArrays
+from gpualign.run.gpu.kernel import DeviceKernel
 from gpualign.seeds.matches import device as mems
 from gpualign.seeds.matches.cpu import Matches, Piece, Search, join_columns
 from gpualign.seeds.matches.device import MemsKernel
@@ -24,15 +25,16 @@ class UniqueMemsKernel(MemsKernel):
     """Searches a suffix array. If a device cannot hold it, the search runs on the CPU."""
 
     def __init__(self, device: Device, search: Search, printing: bool = False) -> None:
+        DeviceKernel.__init__(self, device)
         assert isinstance(search.index, SuffixArray)
-        self.device, self.search, self.index = device, search, search.index
+        self.search, self.index = search, search.index
         self.shape = choose_mems_shape(1)
         self.load(lambda name: device.function("mems", name, self.shape.defines))
         self.fits = self.index.nbytes <= device.budget * mems.RESIDENT_SHARE
         self._key = f"mems reference {next(mems.serial)}"
         self._printer = self.printer() if printing else None
 
-    def submit(self, slot: Slot, item: Piece) -> None:
+    def launch(self, slot: Slot, item: Piece) -> None:
         if not self.fits:
             return
         reference = self._reference()  # the first time much is copied: not between this batch's events
@@ -52,7 +54,7 @@ class UniqueMemsKernel(MemsKernel):
         self._number_and_scatter(slot, tiles, units, capacity, 0)
         slot.download("left over", 1, LEFT_OVER_HEAD)
 
-    def collect(self, slot: Slot, item: Piece) -> Matches:
+    def result(self, slot: Slot, item: Piece, launched: None) -> Matches:
         if not self.fits:
             return self.search.find(item)
         total = int(slot.pinned("left over", 1, LEFT_OVER_HEAD)[0]["total"])

@@ -161,7 +161,6 @@ class QueryFiles:
         paths: "-" is standard input.
         strands: as for :func:`pack_batch`.
         deferred: tells whether texts are, likewise.
-        remote: as for :class:`ReadSource`.
         batch_bases: tells how many bases a batch should have, about.
     """
 
@@ -169,7 +168,6 @@ class QueryFiles:
     strands: int
     batch_bases: Callable[[], int]
     deferred: Callable[[], bool] = lambda: False
-    remote: bool = False
 
     def batches(self) -> Generator[Batch, None, None]:
         """The records in batches; those larger than a batch are packed.
@@ -178,7 +176,7 @@ class QueryFiles:
             InputError: a file cannot be read.
         """
         for path in self.paths:
-            with ReadSource(path, remote=self.remote) as source:
+            with ReadSource(path) as source:
                 maximum = self.batch_bases()
                 for item in source.items(maximum):
                     if isinstance(item, LongRecord):

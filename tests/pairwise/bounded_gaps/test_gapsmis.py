@@ -87,7 +87,7 @@ def on_gpu(pairs: Pairs, model: GapModel, packed: bool = True, **numbers: int) -
         def run() -> GapAlignments:
             kernel = make_kernel(device, pairs.problem(model))
             if isinstance(kernel, GapsmisKernel):
-                kernel.launch = replace(kernel.launch, **numbers)
+                kernel.numbers = replace(kernel.numbers, **numbers)
                 kernel.packed = packed
             slot = slots_of(device, 1)[0]
             kernel.submit(slot, pairs.block)

@@ -169,14 +169,14 @@ def test_clusters_by_parts_of_the_centroids(
     left to be aligned are not: one machine aligns the likely centroid of each sequence first."""
     monkeypatch.setattr(cluster_tuning, "PART_SYMBOLS", 5000)
     monkeypatch.setattr(cluster_tuning, "QUERIES_SENT", 50)
-    made: list[object] = []
-    init = cluster_backend._Run.__init__
+    sent: list[object] = []
+    send = ClusterBackend._send
 
-    def counted(self: Any, *given: Any) -> None:
-        made.append(self)
-        init(self, *given)
+    def sending(self: ClusterBackend, obj: Any) -> Any:
+        sent.append(obj)
+        return send(self, obj)
 
-    monkeypatch.setattr(cluster_backend._Run, "__init__", counted)
+    monkeypatch.setattr(ClusterBackend, "_send", sending)
     words = ["cluster", inputs["reads.fq"], "--id", "0.8", "--batch-size", "20K", "-p", "--json"]
     alone = cli(*words, tmp_path / "alone.json")
     spread = cli(*words, tmp_path / "spread.json", "--dask", cluster.address)
@@ -184,7 +184,7 @@ def test_clusters_by_parts_of_the_centroids(
     assert alone[1] == spread[1]
     facts = [json.loads((tmp_path / name).read_text()) for name in ("alone.json", "spread.json")]
     assert min(fact["pairs_after_words"] for fact in facts) > 0
-    assert len(made) == 1
+    assert len([obj for obj in sent if isinstance(obj, Stage)]) == 1
     assert sum(facts[1]["workers"].values()) > 200  # 40 pieces of queries, and several parts for most
 
 
@@ -274,25 +274,26 @@ def test_the_line_of_a_malformed_candidate(cluster: Cluster, inputs: dict[str, P
     assert f"{path}:2001: no query is named 'nobody'" in message
 
 
-def test_tasks_are_cut_by_time_and_text(backend: ClusterBackend, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tasks_are_cut_by_time_and_bytes(backend: ClusterBackend, monkeypatch: pytest.MonkeyPatch) -> None:
     """Items that grow in the course of a run, as those of mems do: the last ones are not all one task."""
-    tasks: list[tuple[int, int]] = []
-    learn = cluster_backend._Run._learn
+    tasks: list[int] = []
+    submitted = ClusterBackend._tasks
 
-    def learned(run: Any, task: Any, *answer: Any) -> None:
-        tasks.append((task.count, task.text))
-        learn(run, task, *answer)
+    def seen(self: ClusterBackend, stage: Any, items: list[Any]) -> Iterator[Any]:
+        for task in submitted(self, stage, items):
+            if task.items is items:
+                tasks.append(len(items))
+            yield task
 
-    monkeypatch.setattr(cluster_backend._Run, "_learn", learned)
+    monkeypatch.setattr(ClusterBackend, "_tasks", seen)
     monkeypatch.setattr(cluster_backend, "_TASK_BYTES", 100_000)
     sizes = [10] * 100 + [30_000] * 50 + [200_000]
     chunks = [Chunk(HeldText((np.full(size, ord("@"), np.uint8),)), "fastq", "-", 1) for size in sizes]
     stage: Stage[Chunk, int] = Stage(lambda chunk: len(chunk.text()), lambda device: None)  # type: ignore[arg-type,return-value]
     assert list(backend.run(chunks, stage)) == sizes
-    assert sum(count for count, _ in tasks) == len(sizes)
-    assert max(count for count, _ in tasks) > 1
-    assert max(text for _, text in tasks) <= 100_000 + 200_000
-    assert len([text for _, text in tasks if text > 100_000]) <= 50
+    assert sum(tasks) == len(sizes)
+    assert max(tasks) > 1
+    assert max(tasks[-10:]) <= 3  # of 30,000 bytes each
 
 
 @pytest.mark.slow

@@ -83,6 +83,17 @@ def test_late_worker_takes_its_share(cluster: Cluster, backend: ClusterBackend) 
     assert len(backend.report()["workers"]) == 3
 
 
+def test_a_late_worker_with_another_gpualign_is_refused(
+    cluster: Cluster, backend: ClusterBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connect, "__version__", "9")
+    results = backend.run(range(100_000), squares(0.01))
+    assert next(results) == 0
+    cluster.dask.scale(3)
+    with pytest.raises(GpualignError, match=r"the worker tcp://\S+ has gpualign \S+, this is 9 \(install the same\)"):
+        list(results)
+
+
 def test_a_task_that_fails_three_times_ends_the_run(cluster: Cluster, backend: ClusterBackend, tmp_path: Path) -> None:
     marks = str(tmp_path / "attempts")
 

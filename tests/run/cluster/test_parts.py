@@ -19,12 +19,12 @@ import pytest
 
 from gpualign.align.lcs.cpu import ScoredBatch
 from gpualign.align.lcs.query import QueryStrands, encode_query
-from gpualign.errors import DeviceError, GpualignError, InputError, UsageError
+from gpualign.errors import DeviceError, InputError, UsageError
 from gpualign.lcs.params import LcsFilterParams
 from gpualign.lcs.select import select
 from gpualign.params import RunOptions
-from gpualign.reads.reads import read_file
 from gpualign.run.gpu import device as device_module
+from gpualign.run.gpu.kernel import DeviceKernel
 from gpualign.run.stage import Stage
 from gpualign.seeds.index.file import load_index, save_index
 from gpualign.seeds.index.minimizers import IndexParams, build_index
@@ -41,7 +41,7 @@ from tests.helpers.fake_cuda import FakeDriver
 pytest.importorskip("distributed")
 
 from gpualign.run.cluster import worker as worker_module
-from gpualign.run.cluster.shards import Shard, fingerprint, pack
+from gpualign.run.cluster.shards import fingerprint, pack
 from gpualign.run.cluster.worker import run_items
 
 
@@ -70,14 +70,6 @@ def test_shared_objects_travel_next_to_the_item() -> None:
     assert first.sequence(1).tolist() == sequences.sequence(1).tolist()
 
 
-def test_large_texts_travel_next_to_the_pickle() -> None:
-    texts = [b"", b"short", b"x" * 1_000_000, b"y" * 100_000]
-    shard = pack([*texts, texts[2]])
-    assert [array.nbytes for array in shard.texts] == [1_000_000, 100_000, 1_000_000]
-    assert shard.data.nbytes < 1000
-    assert shard.load() == [*texts, texts[2]]
-
-
 @pytest.mark.skipif(not sys.platform.startswith("linux") or SANITIZED, reason="glibc's allocator")
 def test_buffers_of_one_task_serve_the_next() -> None:
     """In a thread, as tasks run in one: pages that come anew are faults. Half a gigabyte has 130,000."""
@@ -102,16 +94,18 @@ thread.join()
     assert int(done.stdout) < 1000
 
 
-def test_an_open_file_is_not_sent(tmp_path: Path) -> None:
+def test_text_in_a_file_travels_as_its_bytes(tmp_path: Path) -> None:
     """Its descriptor is the number of another file, or of none, in another process."""
     path = tmp_path / "reads.fq"
     path.write_bytes(b"@r\nACGT\n+\nIIII\n" * 10_000)
     with InputFile(str(path)) as file:
-        chunk = next(read_chunks(Stored(file), 100_000))
-        with pytest.raises(TypeError, match=r"reads\.fq is open in this process"):
-            pack([chunk], number_of=lambda shared: 0)
-        texts = [chunk.data for chunk in read_file(file, 100_000, remote=True)]
-    assert pack(texts, number_of=lambda shared: 0).nbytes > 150_000
+        chunks = list(read_chunks(Stored(file), 100_000))
+        assert all(chunk.data.stored for chunk in chunks)
+        shard = pack(chunks, number_of=lambda shared: 0)
+    assert shard.nbytes > 150_000
+    copies = shard.load()
+    assert not any(chunk.data.stored for chunk in copies)
+    assert b"".join(bytes(chunk.text()) for chunk in copies) == path.read_bytes()
 
 
 def test_an_index_that_has_changed_since_is_refused(tmp_path: Path) -> None:
@@ -145,7 +139,7 @@ def test_pairs_travel_as_runs(queries: list[int]) -> None:
     copy = sent.load()
     assert (copy.queries.tolist(), copy.targets.tolist()) == (queries, targets)
     assert (copy.queries.dtype, copy.targets.dtype) == (np.int32, np.int32)
-    assert len(queries) < 50 or sum(buffer.nbytes for buffer in sent.buffers) <= 40
+    assert len(queries) < 50 or sum(buffer.nbytes for buffer in sent.arrays) <= 40
 
 
 def test_only_subjects_that_count_come_back() -> None:
@@ -162,12 +156,6 @@ def test_only_subjects_that_count_come_back() -> None:
     assert (len(none.hits), len(none.hits.batch), none.subjects, none.residues) == (0, 0, 5, 10)
 
 
-def test_other_versions_are_refused() -> None:
-    shard = Shard(pack([1]).data, [], [], version="0.0.0")
-    with pytest.raises(GpualignError, match=r"different versions of gpualign, 0\.0\.0 and \d"):
-        shard.open()
-
-
 def test_errors_of_the_input_are_not_tried_again() -> None:
     def refuse(item: int) -> int:
         raise InputError("no good", "reads.fq", 7)
@@ -178,20 +166,17 @@ def test_errors_of_the_input_are_not_tried_again() -> None:
     assert str(answer.error) == "reads.fq:7: no good"
 
 
-class _Doubler:
+class _Doubler(DeviceKernel[int, int]):
     """A kernel without a device."""
 
-    def __init__(self, device: Any) -> None:
+    def launch(self, slot: Any, item: int) -> None:
         pass
 
-    def submit(self, slot: Any, item: int) -> None:
-        pass
-
-    def collect(self, slot: Any, item: int) -> int:
+    def result(self, slot: Any, item: int, launched: None) -> int:
         return 2 * item
 
 
-@pytest.mark.parametrize("device", ["cuda", "cuda,cpu", "cpu"])
+@pytest.mark.parametrize("device", ["cuda", "cpu"])
 def test_workers_drive_their_devices(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
     driver = FakeDriver()
@@ -217,7 +202,7 @@ def test_stages_take_turns_on_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
     with ThreadPoolExecutor(4) as pool:
         answers = list(pool.map(lambda item: run_items(shards[item % 2], pack([item]), "cuda", None), range(20)))
     assert [answer.results.load() for answer in answers] == [[2 * item] for item in range(20)]
-    # what Dask deletes takes its engine and its device memory with it
+    # what Dask deletes takes its devices' memory with it
     shards.clear()
     gc.collect()
     wait_until(lambda: driver.contexts == [])
@@ -235,12 +220,12 @@ def test_a_worker_without_the_wanted_device_says_so(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_stage_may_end_in_any_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The collector may find a dead stage in a thread that holds a lock which the start of an engine needs: here the
+    """The collector may find a dead stage in a thread that holds a lock which the opening of devices needs: here the
     executors' own, as when a task is being submitted."""
     monkeypatch.setattr(device_module, "load_driver", FakeDriver)
-    engines = worker_module._Engines()
+    devices = worker_module.Devices()
     ended = pack(Stage(lambda item: item, _Doubler))  # type: ignore[arg-type]
-    with engines.of(ended, "cuda", None):
+    with devices.given_to(ended, "cuda", None):
         pass
     collected = threading.Event()
 
@@ -251,7 +236,7 @@ def test_a_stage_may_end_in_any_thread(monkeypatch: pytest.MonkeyPatch) -> None:
             gc.collect()
         collected.set()
 
-    with engines._changed:  # another thread starts an engine
+    with devices._changed:  # another thread opens devices
         threading.Thread(target=collect_while_submitting, daemon=True).start()
         assert collected.wait(timeout=20)
-    wait_until(lambda: engines._engine is None)
+    wait_until(lambda: devices._stage() is None)

@@ -2,7 +2,8 @@
 // clipped ends. Each step takes a template, or a mate, by a group of lanes; a step ends for all templates before the
 // next one begins. Most steps are several kernels, as warps wait for the instructions of a larger one.
 //
-// 1. The loci of each mate by itself, and the limits for chaining.
+// 1. The loci of each mate by itself; then whether both mates of a pair are clipped at adapters, and the limits for
+//    chaining.
 // 2. Chains by minimizers: anchors, all chains, those to align. Then all of them are aligned (chain/steps.hpp).
 // 3. Ranking of their alignments; then both steps again with all k-mers, for mates that still need it.
 // 4. Both mates together: mate rescue, with clipped ends as well, and the choice of loci.
@@ -77,13 +78,24 @@ public:
         if (mate >= of_.count) return;
         begin(mate);
         SlowPathFinder<Group> finder(group_, launch_, memory_, of_, mate);
-        const bool is_found = finder.take_found(mate);
-        if (is_found || !clip_adapter(finder, mate, insert_of(mate))) {
-            if (!is_found) finder.find(mate);
-            if (wants_chaining(batch_.rules, own_.loci(mate), of_.mates[mate].found)) clip_or_chain(finder, mate);
-        }
+        const int32_t insert = insert_of(mate);
+        if (insert && insert < own_.read_length(mate)) set_length(mate, insert);
+        if (!finder.take_found(mate)) finder.find(mate);
         if (of_.mates[mate].found.too_many) own_.set_status(MapRecord::kOnHost);
         group_.sync();
+    }
+
+    // Decides for both mates of a pair whether they are clipped beyond their insert, also of a pair that would be
+    // chained as an indel hides its insert; then sets the limits for chaining.
+    GPUALIGN_HOST_DEVICE void clip_adapters() {
+        if (own_.ended()) return;
+        SlowPathFinder<Group> finder(group_, launch_, memory_, of_, 0);
+        if (tells_inserts()) {
+            take_back_clips(finder);
+            clip_at_gapped_inserts(finder);
+        }
+        for (int mate = 0; mate < of_.count; mate++)
+            if (would_chain(mate)) want_chains(mate);
     }
 
     GPUALIGN_HOST_DEVICE void seed(int mate) {
@@ -195,12 +207,8 @@ private:
         state.chained = 1;
     }
 
-    // Clips a mate that does not align end to end if an indel has hidden its insert, else sets the limits for chaining.
-    GPUALIGN_HOST_DEVICE void clip_or_chain(SlowPathFinder<Group>& finder, int mate) {
-        const int32_t insert = tells_inserts() ? gapped_insert_of(mate) : 0;
-        if (clip_adapter(finder, mate, insert)) return;
-        if (insert) finder.find(mate);
-        want_chains(mate);
+    GPUALIGN_HD bool would_chain(int mate) const {
+        return !own_.clipped(mate) && wants_chaining(batch_.rules, own_.loci(mate), of_.mates[mate].found);
     }
 
     // Bases of a mate that are of the pair's insert, 0 if unknown (algo/map/read_through.hpp).
@@ -209,28 +217,38 @@ private:
         const MatesOfBatch mates = mates_of_batch();
         return read_through(group_, batch_.rules, mates.first, mates.second, mates).of[mate];
     }
-    GPUALIGN_HOST_DEVICE int32_t gapped_insert_of(int mate) const {
-        const MatesOfBatch mates = mates_of_batch();
-        return gapped_read_through(group_, mates.first, mates.second, mates).of[mate];
-    }
     GPUALIGN_HD bool tells_inserts() const { return of_.count == 2 && !launch_.full; }
     GPUALIGN_HD MatesOfBatch mates_of_batch() const {
         return {launch_.chains[0].bases, launch_.chains[0].offsets, of_.first};
     }
 
-    // Clips a mate beyond its insert, 0 if unknown, and finds its loci, if it is an adapter that follows.
-    GPUALIGN_HOST_DEVICE bool clip_adapter(SlowPathFinder<Group>& finder, int mate, int32_t insert) {
-        const ChainBatch& reads = launch_.chains[0];
-        const int32_t length = own_.read_length(mate);
-        if (!insert || insert >= length) return false;
-        set_length(mate, insert);
-        finder.find(mate);
-        const ChainQuery whole{query_of(reads, own_.read_number(mate)).read, false};
-        const FoundRead& found = of_.mates[mate].found;
-        if (!found.too_many && is_clipped_at_insert(group_, batch_.rules, own_.loci(mate), found, whole, own_.text))
-            return true;
+    GPUALIGN_HOST_DEVICE void clip_at_gapped_inserts(SlowPathFinder<Group>& finder) {
+        if (own_.clipped(0) || own_.clipped(1) || (!would_chain(0) && !would_chain(1))) return;
+        const MatesOfBatch mates = mates_of_batch();
+        const Inserts inserts = gapped_read_through(group_, mates.first, mates.second, mates);
+        if (!inserts.of[0]) return;
+        for (int mate = 0; mate < 2; mate++)
+            if (inserts.of[mate] < own_.read_length(mate)) find_again(finder, mate, inserts.of[mate]);
+        take_back_clips(finder);
+    }
+
+    // Takes back the clips of a pair that no adapter ends, and finds the loci of its mates again.
+    GPUALIGN_HOST_DEVICE void take_back_clips(SlowPathFinder<Group>& finder) {
+        if (keeps_clips(clip_of(0), clip_of(1))) return;
+        for (int mate = 0; mate < 2; mate++)
+            if (own_.clipped(mate)) find_again(finder, mate, own_.read_length(mate));
+    }
+    GPUALIGN_HOST_DEVICE Clip clip_of(int mate) const {
+        if (!own_.clipped(mate)) return Clip::none;
+        const ChainQuery whole{query_of(launch_.chains[0], own_.read_number(mate)).read, false};
+        return clip_at_insert(group_, batch_.rules, own_.loci(mate), of_.mates[mate].found, whole, own_.text);
+    }
+
+    // Finds the loci of a mate with another length than before.
+    GPUALIGN_HOST_DEVICE void find_again(SlowPathFinder<Group>& finder, int mate, int32_t length) {
         set_length(mate, length);
-        return false;
+        finder.find(mate);
+        if (of_.mates[mate].found.too_many) own_.set_status(MapRecord::kOnHost);
     }
 
     GPUALIGN_HD void set_length(int mate, int32_t length) {

@@ -93,15 +93,21 @@ private:
         facts.contig = local.contig;
         facts.position = uint32_t(local.position);
         facts.score = local.score;
-        put(to, facts, {own_.locals(mate).cigars() + local.cigar, local.operations, 0, 0}, -1);
+        const uint32_t* const cigar = own_.locals(mate).cigars() + local.cigar;
+        put(to, facts, clipped_cigar(mate, local.reverse, cigar, local.operations), -1);
+    }
+
+    // A CIGAR with what lies beyond the insert of the read's pair (algo/map/read_through.hpp).
+    GPUALIGN_HD ClippedCigar clipped_cigar(int mate, bool reverse, const uint32_t* cigar, uint32_t operations) const {
+        const uint32_t clipped = uint32_t(own_.clipped(mate)), front = reverse ? clipped : 0;
+        return {cigar, operations, front, clipped - front};
     }
 
     // End-to-end alignment within `limit` diagonals of the one on which the locus ends.
     GPUALIGN_HOST_DEVICE void put_end_to_end(MapRecord& to, MapFacts& facts, int mate, const Locus& locus) {
         const MapRead read = own_.of.mates[mate].read;
         const int64_t left = batch_.target.contig_offsets[locus.contig];
-        const uint32_t clipped = uint32_t(own_.clipped(mate)), front = locus.reverse ? clipped : 0;
-        const int32_t distance = clipped ? -1 : locus.distance;
+        const int32_t distance = own_.clipped(mate) ? -1 : locus.distance;
         facts.flag = uint16_t(facts.flag | (locus.reverse ? kFlagReverse : 0));
         facts.contig = locus.contig;
         if (is_plainly_ungapped(
@@ -109,7 +115,7 @@ private:
             const uint32_t all = uint32_t(read.length) << 4 | kCigarM;
             facts.position = uint32_t(locus.begin - left);
             facts.score = ungapped_score(batch_.rules.scores, read.length, locus.distance);
-            return put(to, facts, {&all, 1, front, clipped - front}, distance);
+            return put(to, facts, clipped_cigar(mate, locus.reverse, &all, 1), distance);
         }
         const uint32_t number = own_.align_read(
             mate, locus.reverse, locus.contig, locus.end - read.length - read.limit, 2 * read.limit + 1);
@@ -118,7 +124,7 @@ private:
         const BandTask& task = chains.tasks[0].items[number];
         facts.position = uint32_t(task.begin - left);
         facts.score = task.score;
-        put(to, facts, {chains.cigars.items + task.cigar, task.operations, front, clipped - front}, distance);
+        put(to, facts, clipped_cigar(mate, locus.reverse, chains.cigars.items + task.cigar, task.operations), distance);
     }
 
     GPUALIGN_HD_CALL void put(MapRecord& to, MapFacts& facts, const ClippedCigar& cigar, int32_t distance) {

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,15 +13,20 @@ from numpy.typing import NDArray
 from gpualign.align.edit import tuning
 from gpualign.align.edit.cpu import MODES, VerifyPairs, VerifyResult, verify_on_cpu
 from gpualign.align.edit.device.plan import THREADS, Group, Plan, plan
-from gpualign.errors import DeviceError
 from gpualign.run.abi import filled
 from gpualign.run.gpu.buffers import Slot
 from gpualign.run.gpu.compiler import Variant
 from gpualign.run.gpu.device import Device
 from gpualign.run.gpu.device_arrays import PAD_WORDS, DeviceText, padded
-from gpualign.run.gpu.runner import Halves, run_on_devices
+from gpualign.run.gpu.kernel import HalvingKernel
+from gpualign.run.gpu.pinned_pool import pinned_copy
+from gpualign.run.gpu.runner import run_alone
+from gpualign.run.gpu.self_test import SelfTest
+from gpualign.run.stage import Stage
 from gpualign.sequences.offsets import offsets_of, positions_of
 from gpualign.sequences.reference import Reference
+from gpualign.streaming.pinned import Allocate
+from gpualign.streaming.timeline import STEPS
 
 #: share of the device's memory that a resident reference may take
 _RESIDENT_SHARE = 0.5
@@ -64,22 +72,20 @@ def modules(made: Plan, mode: int) -> list[Variant]:
     return needed
 
 
-class VerifyKernel(Halves):
-    """Runs :class:`VerifyPairs` on one device (see ``gpu.runner.Kernel``).
+class VerifyKernel(HalvingKernel[VerifyPairs, VerifyResult]):
+    """Runs :class:`VerifyPairs` on one device.
 
     A reference stays on the device where it takes at most half of its memory; else each batch brings its windows.
     """
 
     def __init__(self, device: Device) -> None:
-        self.device = device
+        super().__init__(device)
         self._masks: dict[int, tuple[Reference, NDArray[np.uint32]]] = {}
-        self._plans: dict[int, Plan] = {}
 
-    def submit(self, slot: Slot, item: VerifyPairs) -> None:
+    def launch(self, slot: Slot, item: VerifyPairs) -> Plan:
         made = item.plan or plan(item)
-        self._plans[id(slot)] = made
         if not made.groups:
-            return
+            return made
         self.device.prepare(modules(made, item.mode))
         arrays = self._arrays(slot, item, made)
         for number, group in enumerate(made.groups):
@@ -91,6 +97,7 @@ class VerifyKernel(Halves):
                 starts = self._function(group, "starts")
                 slot.launch(starts, group.grid, THREADS, batch, *numbers, shared=group.shared_bytes)
         slot.download("results", (len(_RESULTS), len(made.tasks)), np.int32)
+        return made
 
     def launch_distances(self, slot: Slot, group: Group, mode: int, batch: np.void) -> None:
         """Enqueue the kernel that gives a group's distances and ends."""
@@ -161,8 +168,7 @@ class VerifyKernel(Halves):
         defines = group.shape.defines(verify_pass, group.runs)
         return self.device.function("verify", "verify", defines, group.shared_bytes)
 
-    def collect(self, slot: Slot, item: VerifyPairs) -> VerifyResult:
-        made = self._plans.pop(id(slot))
+    def result(self, slot: Slot, item: VerifyPairs, made: Plan) -> VerifyResult:
         count = len(made.tasks)
         if made.in_order and count:
             result = VerifyResult(*slot.pinned("results", (len(_RESULTS), count), np.int32))
@@ -192,8 +198,27 @@ def _settle_empty(item: VerifyPairs, distance: NDArray[np.int32], end: NDArray[n
         end[empty] = np.where(within, columns, 0)[empty]
 
 
+@STEPS.at("parse")
+def planned(pairs: VerifyPairs) -> VerifyPairs:
+    """The batch with its device plan, so that the device's thread need not make it."""
+    return replace(pairs, plan=plan(pairs))
+
+
+def staged(pairs: VerifyPairs, allocate: Allocate) -> VerifyPairs:
+    """The batch with its large arrays in pinned memory, so that the device's thread copies nothing."""
+    if pairs.plan is None:
+        return pairs
+    made = pairs.plan
+    tasks, queries, bases = (pinned_copy(array, allocate) for array in (made.tasks, made.query_arrays, pairs.bases))
+    return replace(pairs, bases=bases, plan=replace(made, tasks=tasks, query_arrays=queries))
+
+
+#: one batch computes, one copies to the device and one from it: with two slots kernels of equal batches end together
+STAGE: Stage[VerifyPairs, VerifyResult] = Stage(verify_on_cpu, VerifyKernel, slots=3)
+
+
 _TESTED_LENGTHS = (20, 100, 150, 250, 1000, 3000)
-#: kernels of :func:`self_test`, which ``devices --check`` compiles in parallel
+#: kernels of :func:`self_tests`, which ``devices --check`` compiles in parallel
 SELF_TEST_MODULES: tuple[Variant, ...] = (
     ("verify_planes", {}),
     *(("verify_band", {"WORDS": str(words)}) for words in tuning.VERIFY_BANDS),
@@ -205,12 +230,8 @@ SELF_TEST_MODULES: tuple[Variant, ...] = (
 )
 
 
-def self_test(device: Device) -> None:
-    """Random pairs of several lengths on the device and on the CPU.
-
-    Raises:
-        DeviceError: the results differ.
-    """
+def self_tests() -> Iterator[SelfTest]:
+    """Random pairs of several lengths."""
     rng = np.random.default_rng(1)
     sequence = np.frombuffer(b"ACGT", np.uint8)[rng.integers(0, 4, 1 << 15)]
     reference = Reference.packed(["random"], np.array([0, len(sequence)], np.int64), (sequence,))
@@ -231,8 +252,4 @@ def self_test(device: Device) -> None:
         np.zeros(len(lengths), np.uint8),
         MODES["infix"],
     )
-    (got,) = run_on_devices([pairs], VerifyKernel, [device])
-    expected = verify_on_cpu(pairs)
-    for name in ("distance", "start", "end"):
-        if not np.array_equal(getattr(got, name), getattr(expected, name)):
-            raise DeviceError(f"{device.name}: verify's {name} differs from the CPU's")
+    yield SelfTest("distances", partial(run_alone, make_kernel=VerifyKernel, item=pairs), partial(verify_on_cpu, pairs))

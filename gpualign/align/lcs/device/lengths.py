@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 from gpualign.align.lcs.cpu import ScoredBatch, score_on_cpu
 from gpualign.align.lcs.query import LcsQuery, encode_query
 from gpualign.align.lcs.tuning import LcsShape, choose_lcs_shape
-from gpualign.errors import DeviceError
 from gpualign.run.gpu.buffers import Slot
 from gpualign.run.gpu.compiler import Variant
 from gpualign.run.gpu.device import Device
-from gpualign.run.gpu.runner import Halves, run_alone
+from gpualign.run.gpu.kernel import HalvingKernel
+from gpualign.run.gpu.runner import run_alone
+from gpualign.run.gpu.self_test import SelfTest
 from gpualign.sequences.batch import SequenceBatch, join_bytes
 from gpualign.sequences.offsets import offsets_of
 
@@ -130,7 +131,7 @@ def much_longer(lengths: NDArray[np.int64]) -> NDArray[np.bool_]:
     return lengths > max(_LONG, 16 * int(lengths.mean()))
 
 
-class LcsKernel(Halves):
+class LcsKernel(HalvingKernel[SequenceBatch, ScoredBatch]):
     """The LCS stage on one device."""
 
     def __init__(
@@ -139,17 +140,16 @@ class LcsKernel(Halves):
         queries: Sequence[LcsQuery],
         shape: LcsShape | None = None,
     ) -> None:
-        self.device, self.queries = device, queries
+        super().__init__(device)
+        self.queries = queries
         self._shape = shape
         self._shapes: dict[tuple[int, bool], LcsShape] = {}
         self._images: dict[tuple[int, LcsShape], ProfileImage] = {}
         self._id = next(_serial)
-        attribute = device.driver.device_attribute
-        card = device.driver.Device(device.info.index)
-        self._multiprocessors = card.get_attribute(attribute.MULTIPROCESSOR_COUNT)
-        self._shared_limit = card.get_attribute(attribute.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)
+        self._multiprocessors = device.attribute("MULTIPROCESSOR_COUNT")
+        self._shared_limit = device.attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN")
 
-    def submit(self, slot: Slot, batch: SequenceBatch) -> None:
+    def launch(self, slot: Slot, batch: SequenceBatch) -> None:
         """Copy a batch and enqueue all queries on it."""
         wanted = [q for q, query in enumerate(self.queries) if self._on_gpu(query)]
         if not len(batch) or not wanted:
@@ -174,7 +174,7 @@ class LcsKernel(Halves):
         parts = [(True, np.flatnonzero(long)), (False, np.flatnonzero(~long))]
         return [(is_long, indices) for is_long, indices in parts if len(indices)]
 
-    def collect(self, slot: Slot, batch: SequenceBatch) -> ScoredBatch:
+    def result(self, slot: Slot, batch: SequenceBatch, launched: None) -> ScoredBatch:
         """The lengths of a batch, (queries, n)."""
         rows = np.zeros((len(self.queries), len(batch)), np.int32)
         for q, query in enumerate(self.queries):
@@ -274,21 +274,18 @@ def _key(shape: LcsShape, long: bool) -> str:
 
 
 _TESTED_QUERY = 1500
-#: kernels of :func:`self_test`, which ``devices --check`` compiles in parallel
+#: kernels of :func:`self_tests`, which ``devices --check`` compiles in parallel
 SELF_TEST_MODULES: tuple[Variant, ...] = (("lcs", choose_lcs_shape(_TESTED_QUERY, 5, 143, 132, 227 << 10).defines),)
 
 
-def self_test(device: Device) -> None:
-    """Compare a small batch with the CPU backend.
-
-    Raises:
-        DeviceError: the lengths differ.
-    """
+def self_tests() -> Iterator[SelfTest]:
+    """Lengths of a small batch."""
     rng = np.random.default_rng(0)
     query = encode_query("self-test", rng.integers(65, 69, _TESTED_QUERY, dtype=np.uint8).tobytes(), "bytes")
     bases, offsets = join_bytes([rng.integers(65, 70, n, dtype=np.uint8).tobytes() for n in range(0, 1000, 7)])
     batch = SequenceBatch(np.zeros(0, np.uint8), np.zeros(len(offsets), np.int64), bases, offsets)
-
-    found = run_alone(device, lambda device: LcsKernel(device, [query]), batch)
-    if not np.array_equal(found.lengths, score_on_cpu([query], batch).lengths):
-        raise DeviceError("LCS lengths differ from the CPU's")
+    yield SelfTest(
+        "LCS lengths",
+        lambda device: run_alone(device, lambda device: LcsKernel(device, [query]), batch).lengths,
+        lambda: score_on_cpu([query], batch).lengths,
+    )

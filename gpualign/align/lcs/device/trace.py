@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,11 +11,11 @@ from numpy.typing import NDArray
 from gpualign.align.lcs.cpu import Winners, score_on_cpu
 from gpualign.align.lcs.device.lengths import query_masks
 from gpualign.align.lcs.query import common_subsequences, cut_subsequences, encode_query
-from gpualign.errors import DeviceError
 from gpualign.run.gpu.buffers import Slot, aligned
 from gpualign.run.gpu.compiler import Variant
-from gpualign.run.gpu.device import Device
+from gpualign.run.gpu.kernel import DeviceKernel
 from gpualign.run.gpu.runner import run_alone
+from gpualign.run.gpu.self_test import SelfTest
 from gpualign.sequences.batch import SequenceBatch, join_bytes
 from gpualign.sequences.offsets import offsets_of
 
@@ -25,16 +26,13 @@ _TILE_COLUMNS, _TILE_SYMBOLS = 128, 32
 _ROW_BYTES, _CARRY_BYTES = 16, 4
 
 
-class LcsTraceKernel:
-    """A kernel object (:mod:`gpualign.run.gpu.runner`); an item is a :class:`Winners`, a result their subsequences.
+class LcsTraceKernel(DeviceKernel[Winners, list[bytes]]):
+    """The subsequences of :class:`Winners`.
 
     Everything goes to the device in one copy and comes back in one: there is little of it, and each call costs more.
     """
 
-    def __init__(self, device: Device) -> None:
-        self.device = device
-
-    def submit(self, slot: Slot, item: Winners) -> None:
+    def launch(self, slot: Slot, item: Winners) -> None:
         count, query = len(item.subjects), item.query
         if not count:
             return
@@ -62,7 +60,7 @@ class LcsTraceKernel:
         )
         slot.download("traced", 4 * count + int(ends[-1]), np.uint8)
 
-    def collect(self, slot: Slot, item: Winners) -> list[bytes]:
+    def result(self, slot: Slot, item: Winners, launched: None) -> list[bytes]:
         count, total = len(item.subjects), sum(item.lengths)
         if not count:
             return []
@@ -90,16 +88,12 @@ class LcsTraceKernel:
         return [text for result in results for text in result]
 
 
-#: kernels of :func:`self_test`, which ``devices --check`` compiles in parallel
+#: kernels of :func:`self_tests`, which ``devices --check`` compiles in parallel
 SELF_TEST_MODULES: tuple[Variant, ...] = (("lcs_trace", {}),)
 
 
-def self_test(device: Device) -> None:
-    """Compare a few subsequences with the CPU backend's.
-
-    Raises:
-        DeviceError: they differ.
-    """
+def self_tests() -> Iterator[SelfTest]:
+    """A few subsequences."""
     rng = np.random.default_rng(0)
     query = encode_query("self-test", rng.integers(65, 69, 1500, dtype=np.uint8).tobytes(), "bytes")
     subjects = [rng.integers(65, 70, n, dtype=np.uint8).tobytes() for n in range(0, 2000, 97)]
@@ -107,5 +101,8 @@ def self_test(device: Device) -> None:
     batch = SequenceBatch(np.zeros(0, np.uint8), np.zeros(len(offsets), np.int64), bases, offsets)
     winners = Winners(query, subjects, score_on_cpu([query], batch).lengths[0].tolist())
 
-    if run_alone(device, LcsTraceKernel, winners) != common_subsequences(query, subjects, winners.lengths):
-        raise DeviceError("common subsequences differ from the CPU's")
+    yield SelfTest(
+        "common subsequences",
+        partial(run_alone, make_kernel=LcsTraceKernel, item=winners),
+        partial(common_subsequences, query, subjects, winners.lengths),
+    )

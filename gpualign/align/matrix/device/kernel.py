@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from gpualign.align.matrix import tuning
 from gpualign.align.matrix.cpu import MODES
-from gpualign.align.matrix.device.tiles import MatrixKernel, Task, places_for_found, symbols_on
+from gpualign.align.matrix.device.tiles import MatrixKernel, Task, symbols_on
 from gpualign.align.matrix.foreign import DeviceArray
 from gpualign.align.matrix.problem import Distances
 from gpualign.align.matrix.symbols import SymbolSet
@@ -87,12 +87,12 @@ class DistanceKernel(MatrixKernel[Distances, tuple[Any, ...]]):
             )
         return matrix
 
-    def find(self, slot: Slot, item: Task[Distances], capacity: int) -> None:
+    def find(self, slot: Slot, item: Task[Distances], space: tuple[Any, ...]) -> None:
         """The pairs within the limit: in a band where it is narrow, else out of a matrix."""
         problem, sets = item.problem, self.sets_on(slot)
         band = band_of(problem)
         if band is None:
-            super().find(slot, item, capacity)
+            super().find(slot, item, space)
             return
         rows, (wide, shared) = item.shape[0], band
         defines = {"WIDE": str(int(wide))}
@@ -106,14 +106,13 @@ class DistanceKernel(MatrixKernel[Distances, tuple[Any, ...]]):
             *sets,
             slot.upload("from", spans[0]),
             slot.upload("to", spans[1]),
-            *places_for_found(slot, capacity),
+            *space,
             np.int32(item.first),
             np.int32(problem.code_table[1]),
             np.int32(problem.queries.sorted_lengths[item.last - 1] + problem.limits[-1]),
             np.int32(problem.with_itself),
             shared=shared,
         )
-        slot.download("found count", 1, np.uint64)
 
 
 def occurring_symbols(device: Device, *sets: SymbolSet) -> None:

@@ -16,7 +16,6 @@ from gpualign.run.abi import filled
 from gpualign.run.gpu.buffers import Slot
 from gpualign.run.gpu.device import Device
 from gpualign.run.gpu.device_arrays import DeviceArrays
-from gpualign.sequences.encoded import EncodedSequences
 
 _WARPS_PER_BLOCK = THREADS // tasks.WARP
 #: lengths that differ by more than this share of their mean are sorted
@@ -25,17 +24,6 @@ _UNEVEN = 0.05
 _LOOKED_AHEAD = 64
 #: rows of a launch's grid
 _MAX_ROWS = 65535
-
-
-class _Launcher(PairwiseLauncher):
-    """Keeps the sequences on the slots, and frees the table of scores when the run ends."""
-
-    def _sequences(self, sequences: EncodedSequences) -> np.void:
-        return filled("DeviceSequences", codes=0, offsets=0)
-
-    def _table_of_scores(self) -> int:
-        self.table = DeviceArrays(self.device, self.problem.scoring.scores)
-        return self.table.addresses[0]
 
 
 @dataclass(frozen=True)
@@ -58,7 +46,10 @@ class ScoreKernel(MatrixKernel[Scores, _Sets]):
 
     def __init__(self, device: Device, problem: Scores) -> None:
         super().__init__(device, problem)
-        self.launcher = _Launcher(device, problem.aligned)
+        self.launcher = PairwiseLauncher(device, problem.aligned)
+        # of this call alone: the device stays open after it
+        self._table = DeviceArrays(device, problem.aligned.scoring.scores)
+        self.launcher.scores = self._table.addresses[0]
         lengths = problem.targets.lengths
         self._sorted = float(lengths.std()) > _UNEVEN * max(1.0, float(lengths.mean()))
 
@@ -67,7 +58,7 @@ class ScoreKernel(MatrixKernel[Scores, _Sets]):
         return min(_MAX_ROWS, MatrixKernel.rows_at_once(problem))
 
     def free(self) -> None:
-        self.launcher.table.free()
+        self._table.free()
 
     def fill(self, slot: Slot, item: Task[Scores]) -> Any:
         problem, sets, (rows, columns) = item.problem, self.sets_on(slot), item.shape

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Generic, TypeVar
@@ -16,9 +16,12 @@ from gpualign.align.matrix.problem import AllPairs
 from gpualign.align.matrix.symbols import SymbolSet
 from gpualign.run.gpu.buffers import Slot
 from gpualign.run.gpu.device import Device
+from gpualign.run.gpu.kernel import AGAIN, Again, DeviceKernel, FoundList
+
+#: keys (query << 32 | target) and values of pairs
+FOUND = FoundList("found", np.uint64, np.int32)
 
 Problem = TypeVar("Problem", bound=AllPairs)
-
 
 #: addresses of a problem's arrays on a device
 OnDevice = TypeVar("OnDevice", bound=Any)
@@ -43,27 +46,29 @@ class Task(Generic[Problem]):
         return self.last - self.first, len(self.problem.targets)
 
 
-class MatrixKernel(ABC, Generic[Problem, OnDevice]):
-    """Computes :class:`Task` on one device (see ``gpu.runner.Kernel``): rows of a matrix, the nearest of each query, or
-    a list of pairs, as the problem's parameters say.
+class MatrixKernel(DeviceKernel[Task[Problem], tuple[NDArray[Any], ...]], Generic[Problem, OnDevice]):
+    """Computes :class:`Task`: rows of a matrix, the nearest of each query, or a list of pairs, as the problem's
+    parameters say.
     """
 
     holds_memory = False  # besides its slots
 
     def __init__(self, device: Device, problem: Problem) -> None:
-        self.device, self.problem = device, problem
+        super().__init__(device)
+        self.problem = problem
         self._sets: dict[int, OnDevice] = {}
+        self._capacity = tuning.FOUND
 
     def free(self) -> None:
         """Give back what the kernel holds besides its slots; in the device's thread."""
 
-    @abstractmethod
     def prepare(self, slot: Slot) -> OnDevice:
         """Enqueue copies of the sets to the device; their addresses, as the kernels take them."""
+        raise NotImplementedError
 
-    @abstractmethod
     def fill(self, slot: Slot, item: Task[Problem]) -> Any:
         """Enqueue the values of all pairs of a task into the slot's array "matrix"; returns its address."""
+        raise NotImplementedError
 
     @staticmethod
     def rows_at_once(problem: Problem) -> int:
@@ -78,13 +83,15 @@ class MatrixKernel(ABC, Generic[Problem, OnDevice]):
 
     # -- what a task asks for
 
-    def submit(self, slot: Slot, item: Task[Problem]) -> None:
+    def launch(self, slot: Slot, item: Task[Problem]) -> int:
+        """Returns the capacity for found pairs."""
         rows, columns = item.shape
         if rows == 0 or columns == 0:
-            return
+            return 0
         if item.problem.params.sparse:
-            self.find(slot, item, tuning.FOUND)
-            return
+            self.find(slot, item, (*FOUND.space(slot, self._capacity), np.uint64(self._capacity)))
+            FOUND.download(slot)
+            return self._capacity
         matrix = self.fill(slot, item)
         if item.problem.params.nearest is not None:
             self._nearest(slot, item, matrix)
@@ -92,14 +99,18 @@ class MatrixKernel(ABC, Generic[Problem, OnDevice]):
             self._copy_rows(slot, item, int(matrix))
         else:
             slot.download("matrix", item.shape, np.int32)
+        return 0
 
-    def collect(self, slot: Slot, item: Task[Problem]) -> tuple[NDArray[Any], ...]:
+    def result(self, slot: Slot, item: Task[Problem], launched: int) -> tuple[NDArray[Any], ...] | Again:
         """Rows of the matrix; targets and values of the nearest; or keys (query << 32 | target) and values of pairs."""
         params, (rows, columns) = item.problem.params, item.shape
         if rows == 0 or columns == 0:
             return _nothing(item)
         if params.sparse:
-            return self._found(slot, item)
+            if (count := FOUND.count(slot)) > launched:
+                self._capacity = max(self._capacity, count)
+                return AGAIN
+            return tuple(column.copy() for column in FOUND.entries(slot))
         if params.nearest is not None:
             shape = (rows, params.nearest)
             return tuple(slot.pinned(key, shape, np.int32).copy() for key in ("nearest", "nearest values"))
@@ -115,7 +126,7 @@ class MatrixKernel(ABC, Generic[Problem, OnDevice]):
             return [item]
         return [Task(item.problem, *span, item.address) for span in ((item.first, middle), (middle, item.last))]
 
-    def join(self, results: list[tuple[NDArray[Any], ...]]) -> tuple[NDArray[Any], ...]:
+    def join(self, results: Sequence[tuple[NDArray[Any], ...]]) -> tuple[NDArray[Any], ...]:
         return tuple(np.concatenate(parts) for parts in zip(*results, strict=True))
 
     # -- launches
@@ -149,8 +160,12 @@ class MatrixKernel(ABC, Generic[Problem, OnDevice]):
         for key in ("nearest", "nearest values"):
             slot.download(key, (rows, maximum), np.int32)
 
-    def find(self, slot: Slot, item: Task[Problem], capacity: int) -> None:
-        """The pairs whose values are at least the problem's least, out of a matrix."""
+    def find(self, slot: Slot, item: Task[Problem], space: tuple[Any, ...]) -> None:
+        """Enqueue the search for pairs whose values are at least the problem's least, out of a matrix.
+
+        Args:
+            space: what :data:`FOUND` has for them, and for how many.
+        """
         problem, (rows, columns) = item.problem, item.shape
         matrix = self.fill(slot, item)
         slot.launch(
@@ -159,33 +174,13 @@ class MatrixKernel(ABC, Generic[Problem, OnDevice]):
             1024,
             matrix,
             slot.device_array("query order", 0),  # as prepare() put it there
-            *places_for_found(slot, capacity),
+            *space,
             np.int64(columns),
             np.int32(item.first),
             np.int32(problem.with_itself),
             np.int32(problem.half),
             np.int32(problem.minimum),
         )
-        slot.download("found count", 1, np.uint64)
-
-    def _found(self, slot: Slot, item: Task[Problem]) -> tuple[NDArray[Any], ...]:
-        count = int(slot.pinned("found count", 1, np.uint64)[0])
-        if count > tuning.FOUND:
-            self.find(slot, item, count)
-            slot.wait()
-        keys, values = slot.download("found", count, np.uint64), slot.download("found values", count, np.int32)
-        slot.wait()
-        return keys.copy(), values.copy()
-
-
-def places_for_found(slot: Slot, capacity: int) -> tuple[Any, ...]:
-    """Addresses of keys, values and their count, and how many there may be."""
-    return (
-        slot.device_array("found", 8 * capacity),
-        slot.device_array("found values", 4 * capacity),
-        slot.clear("found count", 8),
-        np.uint64(capacity),
-    )
 
 
 def symbols_on(slot: Slot, key: str, symbols: SymbolSet) -> Any:

@@ -23,14 +23,13 @@ from gpualign.align.score.cpu import (
     widest_limit,
 )
 from gpualign.align.score.device import plan, query_lanes, tasks
-from gpualign.align.score.device.lane_launcher import LaneLauncher
-from gpualign.align.score.device.launch import THREADS, PairwiseLauncher, Traced
+from gpualign.align.score.device.launch import KEPT, THREADS, PairwiseLauncher, Traced
 from gpualign.align.score.device.long import LongAlignment
 from gpualign.align.score.problem import PairProblem
 from gpualign.align.score.tuning import PAIRWISE
 from gpualign.run.gpu.buffers import Slot, slots_of
 from gpualign.run.gpu.device import Device, DeviceMemoryExceeded
-from gpualign.run.gpu.runner import Halves
+from gpualign.run.gpu.kernel import HalvingKernel
 from gpualign.run.tuning import SLOTS
 from gpualign.sequences.offsets import cut_by_size, offsets_of
 from gpualign.sequences.pairs import PairBlock, PairRuns
@@ -52,7 +51,7 @@ def strand_on_cores(problem: PairProblem, candidates: Candidates, strand: int) -
 
 @dataclass(frozen=True)
 class _Step:
-    """State of a block between ``submit`` and ``collect``.
+    """State of a block between ``launch`` and ``result``.
 
     Attributes:
         order: of the pairs in the scores, None where it is the block's.
@@ -66,10 +65,10 @@ class _Step:
     in_halves: bool = False
 
 
-class PairwiseKernel(Halves):
+class PairwiseKernel(HalvingKernel[PairBlock, Alignments]):
     """One device's part in ``pairwise``; what is too little for it is left to the host's cores.
 
-    Blocks go through two steps: ``submit`` enqueues what needs no answer (the edit filter, or the scores), ``collect``
+    Blocks go through two steps: ``launch`` enqueues what needs no answer (the edit filter, or the scores), ``result``
     reads it and runs the alignments of the pairs that are left, while the next block's first step is on the device.
 
     Args:
@@ -77,20 +76,14 @@ class PairwiseKernel(Halves):
     """
 
     def __init__(self, device: Device, problem: PairProblem, part_symbols: int = PAIRWISE.part_symbols) -> None:
-        self.device, self.problem, self._part_symbols = device, problem, part_symbols
+        super().__init__(device)
+        self.problem, self._part_symbols = problem, part_symbols
         self.launcher = PairwiseLauncher(device, problem)
-        self._lanes = LaneLauncher(self.launcher)
-        self._steps: dict[int, _Step] = {}
         # tracebacks run one at a time and keep much: a slot of their own, so that the others do not hold it twice
         self._trace_slot = slots_of(device, SLOTS + 1)[SLOTS]
 
-    def submit(self, slot: Slot, item: PairBlock) -> None:
-        """Enqueue the first step of a block."""
-        self._steps[id(item)] = self._first_step(slot, item)
-
-    def collect(self, slot: Slot, item: PairBlock) -> Alignments:
+    def result(self, slot: Slot, item: PairBlock, step: _Step) -> Alignments:
         """The block's alignments, those that reach the identity."""
-        step = self._steps.pop(id(item))
         if step.kind == "cpu":
             return on_cores(self.problem, len(item), lambda part: align_on_cpu(self.problem, item.take(part)))
         results = []
@@ -106,7 +99,8 @@ class PairwiseKernel(Halves):
             results.append(self.problem.keep(self._align(candidates, strand)))
         return results[0] if len(results) == 1 else better_strand(*results)
 
-    def _first_step(self, slot: Slot, block: PairBlock) -> _Step:
+    def launch(self, slot: Slot, block: PairBlock) -> _Step:
+        """Enqueue the first step of a block."""
         problem = self.problem
         if len(block) == 0:
             return _Step("cpu")
@@ -138,7 +132,7 @@ class PairwiseKernel(Halves):
         longest = int(n.max()), int(m.max())
         words = self.launcher.arithmetic(*longest)
         work = plan.Workload.of_scores(n, m, words.lanes, bool(words.opening))
-        lanes = self._lanes.suits
+        lanes = self.launcher.lanes_suit
         by_strips = plan.scores_by_strips(work, problem.kernel, lanes)
         if by_strips:
             for strand in strands:
@@ -147,7 +141,7 @@ class PairwiseKernel(Halves):
         if lanes:
             by_length = query_lanes.by_query_and_length(block.queries, m)
             for strand in strands:
-                self._lanes.submit_block(slot, block, strand, by_length)
+                self.launcher.submit_lanes(slot, block, strand, by_length)
             return _Step(kind, by_length, in_halves=True)
         order = tasks.score_order(block.queries, m)
         for strand in strands:
@@ -185,14 +179,13 @@ class PairwiseKernel(Halves):
             self.launcher.edit_limits,
             self.launcher.matching,
             np.int32(words),
-            slot.device_array("found" + suffix, 8 * len(block)),
-            slot.clear("found count" + suffix, 4),
+            *KEPT[strand].space(slot, len(block)),
             shared=shared,
         )
-        slot.download("found count" + suffix, 1, np.uint32)
+        KEPT[strand].download(slot)
 
     def _collect_filter(self, slot: Slot, block: PairBlock, strand: int) -> Candidates:
-        found = self.launcher.kept_pairs(slot, strand)
+        (found,) = KEPT[strand].entries(slot)
         ordered = found[np.argsort(found[:, 0])]
         return candidates_within(self.problem, block, ordered[:, 0], ordered[:, 1])
 
@@ -233,7 +226,7 @@ class PairwiseKernel(Halves):
             scored = self._collect_scores(slot, block, strand, step)
             slot.retire("strip borders")  # where pairs are long, it is what their alignments need
             return candidates_by_score(self.problem, block, scored.score)
-        found = self.launcher.kept_pairs(slot, strand)
+        (found,) = KEPT[strand].entries(slot)
         indices = found[:, 0].astype(np.int64) if step.order is None else step.order[found[:, 0]]
         ascending = np.argsort(indices)
         return candidates_scored(self.problem, block, indices[ascending], found[ascending, 1])

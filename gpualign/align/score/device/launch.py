@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpualign.align.score.device import plan, tasks
+from gpualign.align.score.device import plan, query_lanes, tasks
 from gpualign.align.score.problem import PairProblem
-from gpualign.align.score.tuning import FEW_MODULE, PAIRWISE, few_defines, pairwise_defines
+from gpualign.align.score.score_tile import ScoreTile
+from gpualign.align.score.tuning import FEW_MODULE, LANES_MODULE, PAIRWISE, few_defines, pairwise_defines
 from gpualign.run.abi import filled
 from gpualign.run.gpu.buffers import Slot
 from gpualign.run.gpu.device import Device
 from gpualign.run.gpu.device_arrays import DeviceArrays
+from gpualign.run.gpu.kernel import FoundList
 from gpualign.sequences.encoded import EncodedSequences
 from gpualign.sequences.offsets import offsets_of
 from gpualign.sequences.pairs import PairBlock
@@ -35,6 +37,8 @@ _FEW_SYMBOLS, _FEW_COLUMNS = 8, 32
 #: symbols that kernels may look beyond the last one
 _LOOKED_AHEAD = 64
 
+#: of each strand what a filter left: number and score, or edit distance, of each pair
+KEPT = tuple(FoundList(f"found {strand}", (np.int32, 2)) for strand in range(2))
 #: (TRACE_RESULT of each pair, paths joined from start to end as BAM words)
 Traced = tuple[NDArray[np.void], NDArray[np.uint32]]
 
@@ -44,12 +48,8 @@ class PairwiseLauncher:
 
     def __init__(self, device: Device, problem: PairProblem) -> None:
         self.device, self.problem = device, problem
-        self.strands = [self._sequences(strand) for strand in problem.queries]
-        self.targets = self._sequences(problem.targets)
-        self._scores = self._table_of_scores()
         self.matching = filled("Matching", identical=problem.scoring.identical, bases=problem.scoring.bases)
-        attributes = device.driver.device_attribute
-        self.processors = device.driver.Device(device.info.index).get_attribute(attributes.MULTIPROCESSOR_COUNT)
+        self.processors = device.attribute("MULTIPROCESSOR_COUNT")
         if problem.traced:
             self._load_for_traceback()
 
@@ -66,6 +66,16 @@ class PairwiseLauncher:
 
     # -- what stays on the device
 
+    @cached_property
+    def strands(self) -> list[np.void]:
+        """DeviceSequences of each strand of the queries."""
+        return [self._sequences(strand) for strand in self.problem.queries]
+
+    @cached_property
+    def targets(self) -> np.void:
+        """DeviceSequences."""
+        return self._sequences(self.problem.targets)
+
     def _sequences(self, sequences: EncodedSequences) -> np.void:
         """The addresses of a set's codes and offsets (DeviceSequences), copied once a device."""
 
@@ -77,7 +87,8 @@ class PairwiseLauncher:
         codes, offsets = resident.addresses
         return filled("DeviceSequences", codes=codes, offsets=offsets)
 
-    def _table_of_scores(self) -> int:
+    @cached_property
+    def scores(self) -> int:
         """The address of the scoring's table, copied once a device."""
         scoring = self.problem.scoring
         resident = self.device.resident("scores", lambda: DeviceArrays(self.device, scoring.scores), scoring)
@@ -97,7 +108,7 @@ class PairwiseLauncher:
         problem = self.problem
         return filled(
             "LazyScheme",
-            scores=self._scores,
+            scores=self.scores,
             symbols=len(problem.scoring),
             shift=words.shift,
             opening=words.opening,
@@ -155,7 +166,7 @@ class PairwiseLauncher:
 
         Args:
             maximum: symbols of the block's longest query and target.
-            lines: ``IdentityBound.score_lines``; only scores that reach it leave the device: see :meth:`kept_pairs`.
+            lines: ``IdentityBound.score_lines``; only pairs that reach it leave the device, in :data:`KEPT`.
         """
         longest, columns = maximum
         words = self.arithmetic(longest, columns)
@@ -197,22 +208,10 @@ class PairwiseLauncher:
             slot.device_array("targets" + suffix, 0),
             slot.device_array("scores" + suffix, 0),
             filled("ScoreLines", **dict(zip("pqrs", lines, strict=True))),
-            slot.device_array("found" + suffix, 8 * len(block)),
-            slot.clear("found count" + suffix, 4),
+            *KEPT[strand].space(slot, len(block)),
             np.int32(len(work)),
         )
-        slot.download("found count" + suffix, 1, np.uint32)
-
-    # -- what filters left
-
-    def kept_pairs(self, slot: Slot, strand: int) -> NDArray[np.int32]:
-        """int32 (kept, 2): number and score, or edit distance, of the pairs that a filter left, in no order. Waits for
-        the device.
-        """
-        count = int(slot.pinned(f"found count {strand}", 1, np.uint32)[0])
-        found = slot.download(f"found {strand}", (count, 2), np.int32)
-        slot.wait()
-        return found
+        KEPT[strand].download(slot)
 
     def lazy_kernel(self, words: tasks.Arithmetic) -> tuple[str, int, np.void]:
         """Kernel name, its shared bytes a block and its scheme."""
@@ -228,6 +227,85 @@ class PairwiseLauncher:
             if not local:  # in words without signs, the lowest value being 0
                 words = replace(words, bias=words.bias + (1 << 15))
         return name, shared, self.scheme(words)
+
+    # -- queries over the lanes of groups
+
+    @cached_property
+    def lanes_suit(self) -> bool:
+        """Whether the problem's scores can be had from these kernels."""
+        problem = self.problem
+        wanted = problem.kernel in ("auto", "lanes") and not problem.traced and self.gaps == "affine"
+        if problem.kernel == "auto" and problem.from_corners and len(problem.scoring) <= 8:
+            return False  # LazyRScan has 32 columns of nucleotides in registers, and is faster
+        in_hardware = int(self.device.info.architecture.removeprefix("sm_")) >= 90  # DPX
+        return wanted and in_hardware and query_lanes.suits(problem) and query_lanes.can_be_had(problem)
+
+    def submit_lanes(self, slot: Slot, block: PairBlock, strand: int, order: NDArray[np.int64]) -> None:
+        """Enqueue the scores of a block, in ``order`` (by query and length), into the array "scores STRAND"; a local
+        score of -1 is one that half a word does not hold.
+        """
+        problem = self.problem
+        queries, targets = block.queries[order], block.targets[order]
+        n, m = problem.query_lengths[queries], problem.target_lengths[targets]
+        launches = query_lanes.launches(queries, n, m, self.processors)
+        sequences = self.strands[strand], self.targets
+        self._launch_lanes(slot, launches, sequences, targets, f" {strand}", (len(block), 0))
+        slot.download(f"scores {strand}", len(block), np.int32)
+
+    def submit_tile(self, slot: Slot, tile: ScoreTile, order: NDArray[np.int64]) -> None:
+        """Score a tile and its targets in ``order`` (by length, none empty), into an array of that shape."""
+        n, targets = self.problem.query_lengths[tile.first : tile.last], tile.targets
+        launches = query_lanes.tile_launches(n, targets.lengths[order].astype(np.int32), self.processors)
+        queries = self.strands[0].copy()
+        queries["offsets"] += tile.first * targets.offsets.itemsize
+        codes = slot.upload_once("target codes", targets.codes, targets)
+        offsets = slot.upload_once("target offsets", targets.offsets, targets)
+        sequences = queries, filled("DeviceSequences", codes=codes, offsets=offsets)
+        self._launch_lanes(slot, launches, sequences, order.astype(np.int32), " 0", (len(n) * len(order), len(order)))
+        slot.download("scores 0", (len(n), len(order)), np.int32)
+
+    def _launch_lanes(
+        self,
+        slot: Slot,
+        launches: list[query_lanes.LaneLaunch],
+        sequences: tuple[np.void, np.void],
+        targets: NDArray[np.int32],
+        suffix: str,
+        pairs_and_stride: tuple[int, int],
+    ) -> None:
+        """``targets``: those of the pairs that tasks name; a query's scores begin a stride after the last query's."""
+        problem = self.problem
+        pairs, stride = pairs_and_stride
+        local = problem.mode == "local"
+        opening = problem.gap_open - (0 if local else problem.gap_extend)
+        words = tasks.Arithmetic(
+            2, 0 if local else query_lanes.margin(problem), 0 if local else problem.gap_extend, opening, True
+        )
+        on_device = slot.upload("targets" + suffix, targets)
+        scores = slot.device_array("scores" + suffix, 4 * pairs)
+        maximum = max(min(2 * self.processors, len(work.tasks)) * work.columns for work in launches)
+        rows = slot.device_array("column", max(4, maximum * (8 if local else 16)))
+        for number, work in enumerate(launches):
+            name = f"{suffix} {number}"
+            shared = query_lanes.shared_bytes(work.shape, len(problem.scoring))
+            kernel, defines = "lanes_tiled" if work.columns else "lanes", query_lanes.defines_of(problem, work.shape)
+            slot.launch(
+                self.device.function(LANES_MODULE, kernel, defines, shared),
+                min(2 * self.processors, len(work.tasks)),
+                query_lanes.LANE_THREADS,
+                slot.upload("tasks" + name, work.tasks.view(np.uint8)),
+                np.int32(len(work.tasks)),
+                slot.clear("ticket" + name, 4),
+                self.scheme(words),
+                *sequences,
+                on_device,
+                rows,
+                np.int64(work.columns),
+                np.int32(problem.scoring.highest if local else query_lanes.NEVER),
+                np.int32(stride),
+                scores,
+                shared=shared,
+            )
 
     # -- TiledDScan and DScan
 

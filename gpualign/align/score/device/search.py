@@ -3,50 +3,50 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gpualign.align.score.cpu import Candidates
 from gpualign.align.score.device.kernel import PairwiseKernel, strand_on_cores
-from gpualign.align.score.device.lane_launcher import LaneLauncher
 from gpualign.align.score.device.launch import PairwiseLauncher
 from gpualign.align.score.problem import PairProblem
 from gpualign.align.score.score_tile import ScoreTile, TileScores
 from gpualign.run.gpu.buffers import Slot
 from gpualign.run.gpu.device import Device
+from gpualign.run.gpu.kernel import DeviceKernel
 from gpualign.run.tuning import SLOTS
 from gpualign.sequences.pairs import PairBlock
 
 
-class SearchKernel:
+class SearchKernel(DeviceKernel[ScoreTile, TileScores]):
     """One device's part of a search: by the kernels with a query over the lanes of groups, where they suit the scoring,
     the device and the sequences; else as any block of pairs.
     """
 
     def __init__(self, device: Device, problem: PairProblem) -> None:
-        self.device, self.problem = device, problem
-        self._orders: dict[int, NDArray[np.int64]] = {}  # targets by length, of each tile in flight
+        super().__init__(device)
+        self.problem = problem
         self._others: OrderedDict[int, PairwiseKernel] = OrderedDict()  # by the identity of their targets
 
-    def submit(self, slot: Slot, item: ScoreTile) -> None:
-        """Enqueue a tile's scores."""
+    def launch(self, slot: Slot, item: ScoreTile) -> Any:
+        """Enqueue a tile's scores; returns its targets by length, or what the kernel for blocks does."""
         if not self._suits(item):
-            self._kernel_of(item).submit(slot, item.block)
-            return
+            return self._kernel_of(item).launch(slot, item.block)
         lengths = item.targets.lengths[item.first_target : item.last_target]
         order = np.argsort(lengths.astype(np.uint16 if lengths.max() < 1 << 16 else np.int64), kind="stable")
         order += item.first_target
-        self._lanes.submit_tile(slot, item, order[np.count_nonzero(lengths == 0) :])
-        self._orders[id(item)] = order
+        self._launcher.submit_tile(slot, item, order[np.count_nonzero(lengths == 0) :])
+        return order
 
-    def collect(self, slot: Slot, item: ScoreTile) -> TileScores:
+    def result(self, slot: Slot, item: ScoreTile, launched: Any) -> TileScores:
         """The scores; where a query's rows were spread over lanes, the targets are sorted by length."""
-        order = self._orders.pop(id(item), None)
-        if order is None:
-            found = self._kernel_of(item).collect(slot, item.block)
+        order = launched
+        if not isinstance(order, np.ndarray):
+            found = self._kernel_of(item).result(slot, item.block, launched)
             return TileScores(found.score.reshape(item.shape), np.arange(item.first_target, item.last_target))
         empty = int(np.count_nonzero(item.targets.lengths[order] == 0))
         scores = np.zeros(item.shape, np.int32)
@@ -72,7 +72,7 @@ class SearchKernel:
             return [replace(item, last=middle), replace(item, first=middle)]
         return [item]
 
-    def join(self, results: list[TileScores]) -> TileScores:
+    def join(self, results: Sequence[TileScores]) -> TileScores:
         """Join the results of both halves of a tile."""
         scores, targets = [each.scores for each in results], [each.targets for each in results]
         if np.array_equal(targets[0], targets[1]):
@@ -80,11 +80,11 @@ class SearchKernel:
         return TileScores(np.concatenate(scores, axis=1), np.concatenate(targets))
 
     @cached_property
-    def _lanes(self) -> LaneLauncher:
-        return LaneLauncher(PairwiseLauncher(self.device, self.problem))
+    def _launcher(self) -> PairwiseLauncher:
+        return PairwiseLauncher(self.device, self.problem)
 
     def _suits(self, item: ScoreTile) -> bool:
-        if not self._lanes.suits:
+        if not self._launcher.lanes_suit:
             return False
         rows = self.problem.query_lengths[item.first : item.last]
         offsets = item.targets.offsets[item.first_target : item.last_target + 1]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -12,18 +11,15 @@ import numpy as np
 from gpualign.align.gaps import cpu as gapsmis
 from gpualign.align.gaps import device as gapsmis_kernel
 from gpualign.align.gaps import tuning
-from gpualign.align.score.alignments import Alignments
 from gpualign.align.score.cpu import align_on_cpu
 from gpualign.align.score.device.kernel import PairwiseKernel
 from gpualign.align.score.device.query_lanes import shape_of
 from gpualign.align.score.matrices import load_matrix
 from gpualign.align.score.problem import PairProblem
 from gpualign.align.score.tuning import FEW_VARIANTS, LANES_MODULE, PAIRWISE_MODULES, lanes_defines, pairwise_defines
-from gpualign.errors import DeviceError
-from gpualign.params import available_cores
 from gpualign.run.gpu.compiler import Variant
-from gpualign.run.gpu.device import Device
-from gpualign.run.gpu.runner import run_on_devices
+from gpualign.run.gpu.runner import run_alone
+from gpualign.run.gpu.self_test import SelfTest
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.encoded import EncodedSequences, encode
 from gpualign.sequences.matrices import Scoring, match_mismatch
@@ -112,29 +108,20 @@ def _all_pairs(problem: PairProblem) -> PairBlock:
     return PairBlock(first, second)
 
 
-def self_test(device: Device) -> None:
-    """Compare each kernel with the CPU backend, which computes on all cores meanwhile.
-
-    Raises:
-        DeviceError: an alignment differs.
-    """
-    problems = list(_problems())
-    with ThreadPoolExecutor(available_cores()) as pool:
-        expected = [pool.submit(align_on_cpu, problem, _all_pairs(problem)) for _, problem in problems]
-        for (name, problem), of_cpu in zip(problems, expected, strict=True):
-            make_kernel = partial(PairwiseKernel, problem=problem, part_symbols=_PART_SYMBOLS)
-            (got,) = run_on_devices([_all_pairs(problem)], make_kernel, [device])
-            for field in fields(Alignments):
-                if not np.array_equal(getattr(got, field.name), getattr(of_cpu.result(), field.name)):
-                    raise DeviceError(f"{device.name}: pairwise's {name} differs from the CPU's in {field.name}")
+def self_tests() -> Iterator[SelfTest]:
+    """Each kernel and both filters."""
+    for name, problem in _problems():
+        make_kernel = partial(PairwiseKernel, problem=problem, part_symbols=_PART_SYMBOLS)
+        pairs = _all_pairs(problem)
+        yield SelfTest(
+            f"alignments ({name})",
+            partial(run_alone, make_kernel=make_kernel, item=pairs),
+            partial(align_on_cpu, problem, pairs),
+        )
 
 
-def self_test_gapsmis(device: Device) -> None:
-    """Compare bounded-gap alignment with the CPU backend.
-
-    Raises:
-        DeviceError: an alignment differs.
-    """
+def self_tests_of_gaps() -> Iterator[SelfTest]:
+    """Alignments with few gaps."""
     scoring = match_mismatch(5, -4)
     family = _family(scoring, "ACGT")
     first, second = (index.astype(np.int32) for index in np.triu_indices(_SEQUENCES, 1))
@@ -143,8 +130,9 @@ def self_test_gapsmis(device: Device) -> None:
     for traceback in (False, True):
         model = gapsmis.GapModel(table, len(scoring), _GAPS, 10, 1, traceback=traceback)
         problem = gapsmis.GapProblem(family, family, model)
-        (got,) = run_on_devices([block], partial(gapsmis_kernel.make_kernel, problem=problem), [device])
-        expected = gapsmis.align_on_cpu(problem, block)
-        for name in ("score", "gaps", "start", "end", "gap_list"):
-            if not np.array_equal(getattr(got, name), getattr(expected, name)):
-                raise DeviceError(f"{device.name}: bounded gaps' {name} differs from the CPU's")
+        make_kernel = partial(gapsmis_kernel.make_kernel, problem=problem)
+        yield SelfTest(
+            "alignments with few gaps",
+            partial(run_alone, make_kernel=make_kernel, item=block),
+            partial(gapsmis.align_on_cpu, problem, block),
+        )

@@ -5,7 +5,7 @@
 #include "arrays.hpp"
 #include "bindings.hpp"
 #include "align/score/engines.hpp"
-#include "align/score/local_bytes.hpp"
+#include "align/score/local_scores.hpp"
 
 namespace gpualign {
 namespace nw {
@@ -58,8 +58,7 @@ public:
     void run(const int32_t* query, const int32_t* target, const int32_t* band_low, const int32_t* band_high, size_t n,
         Results& results) {
         query_ = query, target_ = target, band_low_ = band_low, band_high_ = band_high;
-        std::vector<uint32_t> lists[widths], bytes;
-        const bool in_bytes = !traced_ && LocalBytes::suits(scheme_);
+        std::vector<uint32_t> lists[widths], local;
         for (size_t p = 0; p < n; p++) {
             Pair pair = load(p);
             if (pair.n == 0 || pair.m == 0) {
@@ -67,10 +66,12 @@ public:
                 results.take(p, pair, matching_);
                 continue;
             }
-            if (in_bytes) bytes.push_back(uint32_t(p));
+            if (!traced_ && scheme_.local) local.push_back(uint32_t(p));
             else lists[width_of(scheme_, pair, traced_, table_bytes_)].push_back(uint32_t(p));
         }
-        run_bytes(bytes, lists, results);
+        sort_by_query(local);
+        local = run_local(local_words_, run_local(local_bytes_, std::move(local), results), results);
+        for (const uint32_t p : local) lists[width_of(scheme_, load(p), traced_, table_bytes_)].push_back(p);
         for (const Width width : {middle, wide, single}) align_long(width, lists[width], results);
         for (int width = 0; width < widths; width++) run_list(Width(width), lists[width], results);
     }
@@ -101,12 +102,13 @@ private:
         list.erase(std::remove_if(list.begin(), list.end(), aligned), list.end());
     }
 
-    // Groups of one query in the narrowest lanes that there are; what does not fit them, or has too few of a query,
-    // goes to the list of its width.
-    void run_bytes(std::vector<uint32_t>& list, std::vector<uint32_t>* lists, Results& results) {
-        constexpr size_t lanes = size_t(LocalBytes::lanes);
-        sort_by_query(list);
-        const auto leave = [&](uint32_t p) { lists[width_of(scheme_, load(p), traced_, table_bytes_)].push_back(p); };
+    // Groups of one query in lanes that saturate, of a list in the order of the queries; returns what does not fit
+    // them, or is too little of a query.
+    template <class T>
+    std::vector<uint32_t> run_local(LocalScores<T>& scores, std::vector<uint32_t> list, Results& results) {
+        constexpr size_t lanes = size_t(LocalScores<T>::lanes);
+        if (!scores.suits(scheme_)) return list;
+        std::vector<uint32_t> left;
         for (size_t begin = 0, end; begin < list.size(); begin = end) {
             for (end = begin; end < list.size() && query_[list[end]] == query_[list[begin]]; end++) {
             }
@@ -115,14 +117,15 @@ private:
                 Pair pairs[lanes];
                 const int count = int(std::min(lanes, end - at));
                 for (int l = 0; l < count; l++) pairs[l] = load(list[at + l]);
-                local_bytes_.run(scheme_, pairs, count);
+                scores.run(scheme_, pairs, count);
                 for (int l = 0; l < count; l++) {
-                    if (pairs[l].score < 0) leave(list[at + l]);
+                    if (pairs[l].score < 0) left.push_back(list[at + l]);
                     else results.take(list[at + l], pairs[l], matching_);
                 }
             }
-            for (; at < end; at++) leave(list[at]);
+            left.insert(left.end(), list.begin() + long(at), list.begin() + long(end));
         }
+        return left;
     }
 
     // By query, those of one by the target's length.
@@ -178,7 +181,8 @@ private:
     int pair_threads_;
     const int32_t *query_ = nullptr, *target_ = nullptr, *band_low_ = nullptr, *band_high_ = nullptr;
     Engines engines_;
-    LocalBytes local_bytes_;
+    LocalScores<int8_t> local_bytes_;
+    LocalScores<int16_t> local_words_;
 };
 
 auto align_pairs(Input<uint8_t> query_codes, Input<int64_t> query_offsets, Input<uint8_t> target_codes,

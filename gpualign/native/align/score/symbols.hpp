@@ -60,13 +60,12 @@ public:
         const size_t strip = keep_ ? size_t(c0 / K) : 0;
         at_ = strip * each_;
         if (strip < built_) return;
-        for (int k = 0; k < K; k++) {
-            for (int l = 0; l < L::count; l++) {
+        const int past = kind_ == Kind::gather ? scheme_->symbols : beyond;
+        for (int k = 0; k < K; k++)
+            columns_[k] = L::filled(L::count, [&](int l) {
                 const Pair& pair = pairs_[l < count_ ? l : 0];
-                const int past = kind_ == Kind::gather ? scheme_->symbols : beyond;
-                L::set(columns_[k], l, c0 + k < pair.m ? T(pair.target[c0 + k]) : T(past));
-            }
-        }
+                return c0 + k < pair.m ? T(pair.target[c0 + k]) : T(past);
+            });
         if (kind_ == Kind::compare_codes)
             for (int k = 0; k < K; k++) {
                 of_columns_[k] = Word(worst_);
@@ -78,8 +77,16 @@ public:
         if (table_.size() < at_ + each_) table_.resize(at_ + each_);
         if (keep_) built_ = strip + 1;
         if (build_by_permutation()) return;
-        for (int symbol = 0; symbol < scheme_->symbols; symbol++)
-            for (int k = 0; k < K; k++) fill(table_[at_ + size_t(symbol * K + k)], columns_[k], symbol);
+        T columns[K][L::count];
+        std::memcpy(columns, columns_, sizeof columns);
+        T of_symbol[beyond + 1];
+        of_symbol[beyond] = worst_;
+        for (int symbol = 0; symbol < scheme_->symbols; symbol++) {
+            for (int other = 0; other < scheme_->symbols; other++) of_symbol[other] = score(symbol, other);
+            for (int k = 0; k < K; k++)
+                table_[at_ + size_t(symbol * K + k)] =
+                    L::filled(L::count, [&](int l) { return of_symbol[columns[k][l]]; });
+        }
     }
 
     Profile profile(int64_t i) const { return {table_.data() + at_ + pairs_[0].query[i] * K}; }
@@ -135,10 +142,6 @@ private:
         return false;
     }
 
-    void fill(Word& out, const Word& columns, int symbol) const {
-        for (int l = 0; l < L::count; l++) L::set(out, l, score(symbol, int(L::get(columns, l))));
-    }
-
     // Scores by row and column, the last of each past the end of a sequence.
     void tabulate() {
         const int symbols = scheme_->symbols;
@@ -150,16 +153,15 @@ private:
 
     void interleave(int64_t rows) {
         rows_.resize(size_t(rows));
-        for (int l = 0; l < L::count; l++) {
-            const Pair& pair = pairs_[l < count_ ? l : 0];
-            for (int64_t i = 0; i < rows; i++) {
-                int code = i < pair.n ? pair.query[i] : beyond;
-                if (kind_ == Kind::compare && (code == beyond || code == scheme_->symbols - 1)) code = never;
-                if (kind_ == Kind::gather && code == beyond) code = scheme_->symbols;
-                if (kind_ == Kind::compare_codes) code = code == beyond ? never : is_code(code) ? coded : code;
-                L::set(rows_[i], l, T(code));
-            }
-        }
+        for (int64_t i = 0; i < rows; i++)
+            rows_[size_t(i)] = L::filled(L::count, [&](int l) {
+                const Pair& pair = pairs_[l < count_ ? l : 0];
+                const int code = i < pair.n ? pair.query[i] : beyond;
+                if (kind_ == Kind::compare && (code == beyond || code == scheme_->symbols - 1)) return T(never);
+                if (kind_ == Kind::gather && code == beyond) return T(scheme_->symbols);
+                if (kind_ == Kind::compare_codes) return T(code == beyond ? never : is_code(code) ? coded : code);
+                return T(code);
+            });
     }
 
     const Scheme* scheme_ = nullptr;

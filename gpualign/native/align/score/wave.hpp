@@ -8,10 +8,10 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
-#include <system_error>
 #include <thread>
 
 #include "align/score/symbols.hpp"
+#include "common/parallel_for.hpp"
 #include "simd/saturated.hpp"
 #include "stop.hpp"
 
@@ -102,14 +102,7 @@ public:
         const size_t workers = size_t(std::min<int64_t>(threads, groups_));
         while (workers_.size() < workers) workers_.push_back(std::make_unique<Group>());
         for (size_t t = 0; t < workers; t++) workers_[t]->reserve(max_rows);
-        std::vector<std::thread> helpers;
-        helpers.reserve(workers);
-        try {
-            for (size_t t = 1; t < workers; t++) helpers.emplace_back([this, t] { work(*workers_[t], false); });
-        } catch (const std::system_error&) {  // fewer threads do as well
-        }
-        work(*workers_[0], true);
-        for (std::thread& helper : helpers) helper.join();
+        in_threads(workers, [this](size_t t) { work(*workers_[t], t == 0); });
         if (given_up_) throw Stopped();
         return row_;
     }

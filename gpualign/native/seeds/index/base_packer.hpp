@@ -1,7 +1,8 @@
-// Encodes bases in two bits, several at a time.
+// Encodes bases in two bits, several at a time, and appends them to words.
 #pragma once
 #include <cstdint>
 #include <cstring>
+#include <vector>
 
 #ifdef __AVX2__
 #include <immintrin.h>
@@ -65,6 +66,30 @@ private:
         const uint64_t x = bytes ^ 0x0101010101010101u * uint8_t(symbol);
         return ~(((x & 0x7F7F7F7F7F7F7F7Fu) + 0x7F7F7F7F7F7F7F7Fu) | x) & 0x8080808080808080u;
     }
+};
+
+// Packed bases, with zeros after the last.
+class BaseWriter {
+public:
+    // Memory for so many more bases, and a word after them.
+    void reserve(uint64_t bases) {
+        const size_t wanted = (size_ + bases) / 32 + 2;
+        if (words.size() < wanted) words.resize(wanted);
+    }
+
+    // The low `count` codes, 32 at most; there is memory for them.
+    void put(uint64_t codes, int count) {
+        const int shift = 2 * int(size_ % 32);
+        uint64_t* const word = &words[size_ / 32];
+        word[0] |= codes << shift;
+        if (shift) word[1] |= codes >> (64 - shift);
+        size_ += uint64_t(count);
+    }
+
+    std::vector<uint64_t> words;
+
+protected:
+    uint64_t size_ = 0;  // bases
 };
 
 }  // namespace gpualign

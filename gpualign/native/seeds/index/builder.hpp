@@ -3,15 +3,14 @@
 // written then, so that building needs little more memory than the larger of all seeds and the index.
 #pragma once
 #include <algorithm>
-#include <atomic>
 #include <cstdint>
 #include <cstdlib>
-#include <future>
 #include <memory>
 #include <new>
 #include <stdexcept>
 #include <vector>
 
+#include "common/parallel_for.hpp"
 #include "seeds/index/minimizers.hpp"
 #include "seeds/index/paged_lists.hpp"
 #include "seeds/index/reference.hpp"
@@ -62,18 +61,6 @@ inline std::vector<ScanPiece> cut(const ReferenceView& reference, uint64_t maxim
         for (uint64_t p = begin; p < end; p += maximum) pieces.push_back({p, std::min(p + maximum, end), begin, end});
     }
     return pieces;
-}
-
-// Runs task(i, thread) for i = 0 .. count - 1 on `threads` threads; rethrows a task's exception after all have ended.
-template <class Task> void parallel_for(int threads, size_t count, Task&& task) {
-    std::atomic<size_t> next{0};
-    const auto loop = [&](int thread) {
-        for (size_t i; (i = next.fetch_add(1)) < count;) task(i, thread);
-    };
-    std::vector<std::future<void>> others;  // their destructors wait
-    for (int t = 1; t < threads; t++) others.push_back(std::async(std::launch::async, loop, t));
-    loop(0);
-    for (auto& other : others) other.get();
 }
 
 template <class Seed> class IndexBuilder {

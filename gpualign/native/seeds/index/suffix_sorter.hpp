@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "algo/seeds/matches/unique_mem.hpp"
-#include "seeds/index/builder.hpp"
+#include "common/parallel_for.hpp"
 #include "seeds/matches/reference.hpp"
 
 namespace gpualign {

@@ -10,18 +10,17 @@
 
 namespace gpualign {
 
-class TextPacker {
+class TextPacker : BaseWriter {
 public:
     TextPacker() { append_break(); }
 
     // Memory for so many more positions.
     void reserve(uint64_t positions) {
-        if (words_.size() < (length_ + positions) / kBasesPerWord + 2)
-            words_.resize((length_ + positions) / kBasesPerWord + 2);
-        if (breaks_.size() < (length_ + positions) / 64 + 2) breaks_.resize((length_ + positions) / 64 + 2);
+        BaseWriter::reserve(positions);
+        if (breaks_.size() < (size_ + positions) / 64 + 2) breaks_.resize((size_ + positions) / 64 + 2);
     }
 
-    uint64_t length() const { return length_; }
+    uint64_t length() const { return size_; }
     uint64_t non_acgt() const { return non_acgt_; }  // characters that are not A, C, G or T
 
     void append_break() {
@@ -59,26 +58,23 @@ public:
 
     // The words and breaks with padding; the packer is done with.
     std::pair<std::vector<uint64_t>, std::vector<uint64_t>> finish() {
-        words_.resize(length_ / kBasesPerWord + 4);
-        breaks_.resize(length_ / 64 + 4);
-        return {std::move(words_), std::move(breaks_)};
+        words.resize(size_ / kBasesPerWord + 4);
+        breaks_.resize(size_ / 64 + 4);
+        return {std::move(words), std::move(breaks_)};
     }
 
 private:
     // The low codes and breaks of n positions; there is memory for them, and it holds zeros.
     void put(uint64_t codes, uint64_t breaks, int n) {
-        const int shift = 2 * int(length_ % kBasesPerWord), break_shift = int(length_ % 64);
-        uint64_t* word = &words_[length_ / kBasesPerWord];
-        *word |= codes << shift;
-        if (shift) word[1] = codes >> (64 - shift);
-        uint64_t* bits = &breaks_[length_ / 64];
+        const int break_shift = int(size_ % 64);
+        uint64_t* bits = &breaks_[size_ / 64];
         *bits |= breaks << break_shift;
         if (break_shift) bits[1] |= breaks >> (64 - break_shift);
-        length_ += uint64_t(n);
+        BaseWriter::put(codes, n);
     }
 
-    uint64_t length_ = 0, non_acgt_ = 0;
-    std::vector<uint64_t> words_, breaks_;
+    uint64_t non_acgt_ = 0;
+    std::vector<uint64_t> breaks_;
 };
 
 }  // namespace gpualign

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "algo/seeds/matches/mem.hpp"
-#include "seeds/index/builder.hpp"
+#include "common/parallel_for.hpp"
 #include "seeds/matches/columns.hpp"
 
 namespace gpualign {

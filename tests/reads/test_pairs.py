@@ -1,4 +1,4 @@
-"""Pairs for workers on other machines: text as it is stored, two files cut at the same records, one between pairs."""
+"""Pairs of two files, cut at the same records, as text that may travel; pairs of one interleaved file."""
 
 from __future__ import annotations
 
@@ -16,9 +16,8 @@ from gpualign import _native
 from gpualign.errors import InputError
 from gpualign.reads.fastq_text import FastqText
 from gpualign.reads.lanes import interleaved_reads, paired_reads
-from gpualign.reads.packed import PackedText
 from gpualign.reads.reads import Reads, ReadSource
-from gpualign.text.fastx import Chunk, UncountedLine
+from gpualign.text.fastx import Chunk
 from gpualign.text.files import InputFile
 from gpualign.text.text import HeldText, StoredText
 from tests.helpers.files import write_bgzf
@@ -49,8 +48,8 @@ def paths(tmp_path: Path) -> list[str]:
 
 def parts_of(paths: list[str], batch: int, threads: int = 1) -> Iterator[Reads]:
     with (
-        closing(ReadSource(paths[0], threads=threads, remote=True)) as first,
-        closing(ReadSource(paths[1], threads=threads, remote=True)) as second,
+        closing(ReadSource(paths[0], threads=threads)) as first,
+        closing(ReadSource(paths[1], threads=threads)) as second,
     ):
         for item in paired_reads(first, second, batch, threads=threads, as_text=True):
             assert item.texts
@@ -86,27 +85,14 @@ def test_the_pairs_of_both_files_in_order(paths: list[str], batch: int, threads:
     assert found == expected
 
 
-def test_blocks_travel_once(paths: list[str]) -> None:
-    """But for those in which parts end."""
-    items = list(parts_of(paths, 40_000))
-    assert len(items) > 3
-    stored = sum(Path(path).stat().st_size for path in paths)
-    sent = 0
-    for item in items:
-        for chunk in chunks_of(item):
-            assert isinstance(chunk.data, PackedText)
-            sent += len(chunk.data.blocks)
-    assert stored - 100 < sent < 2 * stored
-
-
-def test_plain_text_is_sent(tmp_path: Path) -> None:
+def test_text_in_files_travels_as_its_bytes(tmp_path: Path) -> None:
     texts = [b"".join(mate_records(900, mate)) for mate in (1, 2)]
     paths = []
     for mate, text in zip("12", texts, strict=True):
         path = tmp_path / f"{mate}.fq"
         path.write_bytes(text)
         paths.append(str(path))
-    assert min(map(len, texts)) > 1 << 16  # what is parsed here stays in such a file until then
+    assert min(map(len, texts)) > 1 << 16  # it stays in such a file until it is parsed
     items = [elsewhere(item) for item in parts_of(paths, 50_000)]
     assert len(items) > 2
     for side, text in enumerate(texts):
@@ -126,8 +112,8 @@ def test_a_malformed_record_has_its_file_and_line(tmp_path: Path, side: int) -> 
     for item in parts_of(paths, 10_000):
         try:
             elsewhere(item).columns()
-        except UncountedLine as error:
-            errors.append(str(error.counted()))
+        except InputError as error:
+            errors.append(str(error))
     assert errors == [f"{paths[side]}:604: record 'bad': 4 bases but 3 qualities"]
 
 
@@ -144,7 +130,7 @@ def test_files_of_other_lengths_and_names(tmp_path: Path) -> None:
 
 
 def test_parts_at_every_record(tmp_path: Path) -> None:
-    """Of text in memory, in a file and in blocks; records begin at each byte next to the border of a tile."""
+    """Of text in memory and in a file; records begin at each byte next to the border of a tile."""
     made = mate_records(60, 1)
     for shift in range(-5, 6):
         filled = b"@x\n%s\n+\n%s\n" % (b"A" * (TILE // 2 - 4 + shift), b"I" * (TILE // 2 - 4 + shift))
@@ -152,12 +138,10 @@ def test_parts_at_every_record(tmp_path: Path) -> None:
         ends = np.cumsum([0, len(filled), *map(len, made)]).tolist()
         path = tmp_path / "x.fq"
         path.write_bytes(text)
-        packed = Path(write_bgzf(tmp_path / "x.gz", text, 333)).read_bytes()
         with InputFile(str(path)) as file:
             stored = StoredText(file.stored(), 0, len(text))
         held = HeldText((np.frombuffer(text, np.uint8),))
-        kinds = (held, stored, PackedText(np.frombuffer(packed, np.uint8), 0, len(text), 0))
-        for data in kinds:
+        for data in (held, stored):
             whole = FastqText.of(Chunk(data, "fastq", str(path), None))
             assert whole is not None
             for start in range(61):
@@ -210,31 +194,28 @@ def test_no_pair_of_one_file_is_cut(
     names = runs_of_names()
     text = named(names, fasta)
     path = write_bgzf(tmp_path / "x.gz", text, block)
-    with closing(ReadSource(path, remote=True, interleaved=True)) as source:
+    with closing(ReadSource(path, threads=2)) as source:
         items = list(interleaved_reads(source, -(-chunk // 2)))
     found = [elsewhere(item).columns() for item in items]
     assert [batch.name(i) for batch in found for i in range(len(batch))] == [
         name.removesuffix("/1").removesuffix("/2") for name in names
     ]
     assert [mate for batch in found for mate in batch.mates.tolist()] == mates_of(names)  # type: ignore[union-attr]
-    packed = [item.neighbours for item in items]
-    assert sum(packed) > len(packed) / 2 or len(packed) < 6
 
 
 def test_members_of_another_kind_after_the_blocks(tmp_path: Path) -> None:
-    """They are read here, where their pairs are found."""
     names = runs_of_names()
     text = named(names)
     half = text.index(b"@", len(text) // 2)
     path = write_bgzf(tmp_path / "x.gz", text[:half], 64, rest=gzip.compress(text[half:]))
-    with closing(ReadSource(path, remote=True, interleaved=True)) as source:
+    with closing(ReadSource(path, threads=2)) as source:
         found = [item.columns() for item in interleaved_reads(source, 500, with_pairs=False)]
     assert [mate for batch in found for mate in batch.mates.tolist()] == mates_of(names)  # type: ignore[union-attr]
 
 
 def test_a_file_of_one_name(tmp_path: Path) -> None:
     path = write_bgzf(tmp_path / "x.gz", named(["same"] * 501), 700)
-    with closing(ReadSource(path, remote=True, interleaved=True)) as source:
+    with closing(ReadSource(path, threads=2)) as source:
         found = [item.columns() for item in interleaved_reads(source, 100, with_pairs=False)]
     assert [mate for batch in found for mate in batch.mates.tolist()] == [1, 2] * 250 + [0]  # type: ignore[union-attr]
 
@@ -242,7 +223,7 @@ def test_a_file_of_one_name(tmp_path: Path) -> None:
 def test_a_file_that_is_not_interleaved(tmp_path: Path) -> None:
     path = write_bgzf(tmp_path / "x.gz", named([f"r{i}" for i in range(400)]), 700)
     with (
-        closing(ReadSource(path, remote=True, interleaved=True)) as source,
+        closing(ReadSource(path, threads=2)) as source,
         pytest.raises(InputError, match="not interleaved"),
     ):
         list(interleaved_reads(source, 500))
