@@ -121,13 +121,15 @@ def headed(heading: str, *options: Callable[[Any], Any]) -> Callable[[F], F]:
 
 
 def sections(command: click.Command, context: click.Context) -> dict[str, list[click.Option]]:
-    """The options of --help under their headings, in order; how a command runs stands last."""
+    """The options of --help under their headings, in order; how a command runs stands last, with --help itself."""
     found: dict[str, list[click.Option]] = {}
-    for option in command.get_params(context):
+    for option in command.params:
         if isinstance(option, click.Option) and not option.hidden:
-            heading = "Running" if option not in command.params and "Running" in found else "Options"
-            found.setdefault(vars(option).get("heading", heading), []).append(option)
-    return {heading: found[heading] for heading in sorted(found, key="Running".__eq__)}
+            found.setdefault(vars(option).get("heading", "Options"), []).append(option)
+    ordered = {heading: found[heading] for heading in sorted(found, key="Running".__eq__)}
+    last = next(reversed(ordered), "Options")
+    of_help = command.get_help_option(context)
+    return ordered | {last: [*ordered.get(last, ()), *([] if of_help is None else [of_help])]}
 
 
 def together(*options: Callable[[Any], Any]) -> Callable[[F], F]:

@@ -76,8 +76,7 @@ def test_help_has_headings_and_defaults() -> None:
     found = sections(bake, click.Context(bake))
     assert {heading: [option.name for option in options] for heading, options in found.items()} == {
         "Amount": ["loaves", "flour", "seeds"],
-        "Oven": ["heat", "rise", "lid", "steam", "room"],
-        "Options": [bake.get_params(click.Context(bake))[-1].name],
+        "Oven": ["heat", "rise", "lid", "steam", "room", bake.get_params(click.Context(bake))[-1].name],
     }
     text = " ".join(run("--help").split())
     assert "--heat FLOAT In degrees, see -f. [default: 230.5]" in text

@@ -18,9 +18,9 @@ from gpualign.records.alignment_output import AlignmentLayout
     "Output",
     click.option("-o", "--output", metavar="FILE.gpdb", required=True, help="Where to save the database."),
     options_of(AlignmentLayout, "tmp_dir"),
+    options_of(RunOptions, "quiet", "json"),
+    debug_option,
 )
-@options_of(RunOptions, "quiet", "json")
-@debug_option
 def command(sequences: str, tmp_dir: str | None, debug: bool, **values: Any) -> None:
     """Prepare a database for `pairwise --top`, which is read faster than FASTA.
 
