@@ -34,8 +34,8 @@ class Option(NamedTuple):
         names: spellings, such as -k and --max-errors.
         heading: of the options' group in --help.
         help: what the field means; says the default in brackets where that of the dataclass is not the whole truth.
-        more: arguments of :func:`click.option` that do not follow from the field's type; "unit" is "bytes" or "bases"
-            where numbers have K, M or G.
+        more: arguments of :func:`click.option` that do not follow from the field's type, and: "unit", "bytes" or
+            "bases", of numbers that may have K, M or G; "limits" of a whole number; "show_default" in --help.
     """
 
     names: tuple[str, ...]
