@@ -5,8 +5,7 @@
     python docs/generate.py --check    # exit 1 where a page differs from what the code says
 
 The tables stand between markers, such as `<!-- options:begin -->`; what is around them is written by hand. The texts of
-options are those of `--help`, and so are their groups (gpualign/cli/option_groups.py): an option that these lack is an
-error.
+options are those of `--help`, and so are their headings.
 The figures of docs/guides/germline.md are those of the newest benchmarks/results/map-references-*.json.
 """
 
@@ -19,9 +18,10 @@ from pathlib import Path
 
 import click
 
+from gpualign.cli import COMMANDS as NAMES
 from gpualign.cli import cli
-from gpualign.cli.option_groups import GROUPS
 from gpualign.map.params import PRESETS
+from gpualign.options import sections
 from gpualign.run.gpu.device import FREE_SHARE, HEADROOM_BYTES
 from gpualign.run.tuning import RESIDENT_SHARE
 from gpualign.seeds.index.run import choose_index_params
@@ -34,19 +34,6 @@ _SCALE = 1 << 30
 #: (gpualign/map/device/target.py); bytes of a base's code and of its bit in the ACGT mask
 _ENTRY, _BUCKET, _BASE, _MASK = 6, 4 / 8, 1 / 4, 1 / 8
 _GRCH38 = 3_100_000_000
-
-
-def options_of(command: str) -> dict[str, tuple[str, str, str]]:
-    """What --help says: longest name -> (names, text, default)."""
-    group = click.Context(cli)
-    found = cli.get_command(group, command)
-    assert found is not None
-    context = click.Context(found, info_name=command, parent=group, **found.context_settings)
-    rows = {}
-    for option in found.get_params(context):
-        if isinstance(option, click.Option) and (record := option.get_help_record(context)) is not None:
-            rows[max(option.opts, key=len)] = (record[0], *_without_default(record[1]))
-    return rows
 
 
 def _without_default(text: str) -> tuple[str, str]:
@@ -62,22 +49,18 @@ def _without_default(text: str) -> tuple[str, str]:
 
 
 def option_tables(command: str) -> str:
-    """A table for each purpose.
-
-    Raises:
-        SystemExit: the groups do not name each option exactly once.
-    """
-    rows, groups = options_of(command), GROUPS[command]
-    named = [name for names in groups.values() for name in names.split()]
-    if sorted(named) != sorted(rows):
-        differs = sorted({*named} ^ {*rows}) or sorted({name for name in named if named.count(name) > 1})
-        raise SystemExit(f"gpualign/cli/option_groups.py: GROUPS['{command}'] lacks or repeats {', '.join(differs)}")
+    """What --help says: a table for each heading."""
+    group = click.Context(cli)
+    found = cli.get_command(group, command)
+    assert found is not None
+    context = click.Context(found, info_name=command, parent=group, **found.context_settings)
     tables = []
-    for purpose, names in groups.items():
-        lines = [f"| {purpose} | | default |", "|---|---|---|"]
-        for name in names.split():
-            shown, text, default = rows[name]
-            cells = (f"`{shown}`".replace("|", "\\|"), *map(_escaped, (text, default)))
+    for heading, options in sections(found, context).items():
+        lines = [f"| {heading} | | default |", "|---|---|---|"]
+        for option in options:
+            shown, help = option.get_help_record(context) or ("", "")
+            text, default = _without_default(help)
+            cells = (f"`{shown}`".replace("|", "\\|"), _escaped(text), _escaped(default))
             lines.append(f"| {' | '.join(cells)} |")
         tables.append("\n".join(lines))
     return "\n\n".join(tables)
@@ -165,8 +148,10 @@ def human_sized() -> str:
 def contents() -> dict[Path, str]:
     """Every page, as it should be."""
     pages = {GERMLINE: _filled(GERMLINE.read_text(), "figures", human_sized(), GERMLINE)}
-    for command in GROUPS:
+    for command in NAMES:
         path = COMMANDS / f"{command}.md"
+        if not path.exists():
+            continue
         text = _filled(path.read_text(), "options", option_tables(command), path)
         if command == "map":
             text = _filled(text, "gpu-memory", gpu_memory(), path)

@@ -1,21 +1,17 @@
-"""Rules of numbers and keywords that all commands and Python functions share."""
+"""Rules of numbers that all commands and Python functions share."""
 
 from __future__ import annotations
 
 import dataclasses
 import functools
-import inspect
 import numbers
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from gpualign.errors import UsageError
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 
 def penalty(value: Any) -> Any:
@@ -99,40 +95,3 @@ def several(name: str, values: Any) -> tuple[Any, ...]:
     if isinstance(values, str | bytes):
         raise UsageError(f"{name.replace('_', ' ')} is a list of texts, not one: [{values!r}]")
     return tuple(values)
-
-
-def takes_keywords(*more: str) -> Callable[[F], F]:
-    """Decorate a public function so that it refuses unknown keywords with the nearest known one.
-
-    Args:
-        more: what the function takes as ``**keywords``.
-    """
-
-    def decorated(function: F) -> F:
-        parameters = inspect.signature(function).parameters.values()
-        named = [p.name for p in parameters if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)]
-        known = {*named, *more}
-        name = function.__qualname__.removesuffix(".__init__")
-
-        @functools.wraps(function)
-        def call(*arguments: Any, **keywords: Any) -> Any:
-            if not keywords.keys() <= known:
-                raise _unknown(name, next(word for word in keywords if word not in known), sorted(known - {"self"}))
-            return function(*arguments, **keywords)
-
-        return cast("F", call)
-
-    return decorated
-
-
-def _unknown(function: str, keyword: str, known: Iterable[str]) -> UsageError:
-    from difflib import get_close_matches  # nothing else needs it
-
-    near = get_close_matches(keyword, known, 1)
-    hint = f"did you mean {near[0]!r}?" if near else f"see help(gpualign.{function})"
-    return UsageError(f"{function}() has no keyword {keyword!r} ({hint})")
-
-
-def field_names(kind: Any, *without: str) -> tuple[str, ...]:
-    """Names of the fields of a dataclass."""
-    return tuple(field.name for field in dataclasses.fields(kind) if field.name not in without)

@@ -12,7 +12,8 @@ from typing import Any, TypeVar
 import click
 
 from gpualign.errors import UsageError
-from gpualign.params import TABLE_FORMATS, RunOptions
+from gpualign.fields import REQUIRED, option_of, take, types_of
+from gpualign.params import RunOptions, TableFormat
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -39,27 +40,96 @@ class Size(click.ParamType):  # type: ignore[type-arg]
 SIZE = Size()
 
 
+class _NumberOr(click.ParamType):  # type: ignore[type-arg]
+    """A whole number, or a word."""
+
+    name = "number"
+
+    def __init__(self, *words: str) -> None:
+        self._words = words
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | str:
+        if value in self._words or isinstance(value, int):
+            return value  # type: ignore[no-any-return]
+        try:
+            return int(value)
+        except ValueError:
+            self.fail(f"{value!r} is neither a whole number nor {' or '.join(self._words)}.", param, ctx)
+
+
+class _Words(click.ParamType):  # type: ignore[type-arg]
+    """Words separated by commas, one at least."""
+
+    name = "words"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
+        words = value if isinstance(value, tuple) else tuple(word.strip() for word in value.split(",") if word.strip())
+        return words or self.fail("no word is given", param, ctx)
+
+
 def shown_size(size: int) -> str:
     """A size in the notation of :class:`Size`."""
     unit = next(unit for unit in reversed(_UNITS) if size % _UNITS[unit] == 0)
     return f"{size // _UNITS[unit]}{unit}"
 
 
-def option_of(params: type[Any], *names: str, field: str = "", **more: Any) -> Callable[[F], F]:
-    """An option whose default is that of a params class's ``field``, or else of the field with the option's name."""
-    given = [name for name in names if name.isidentifier()]
-    named = given[0] if given else max(names, key=len).lstrip("-").replace("-", "_")
-    default = default_of(params, field or named)
-    if isinstance(default, int | float) and "type" not in more:
-        more = {"type": type(default), "metavar": "INT" if isinstance(default, int) else "FLOAT", **more}
-    return click.option(*names, default=default, show_default=True, **more)
+def options_of(kind: type[Any], *names: str) -> Callable[[F], F]:
+    """The options of a dataclass's fields, see :class:`gpualign.fields.Option`. Their values are None where they are
+    not given; :func:`gpualign.fields.take` makes the dataclass of them.
+
+    Args:
+        names: of fields, in the order of --help; none: all that are options.
+    """
+    fields = {field.name: field for field in dataclasses.fields(kind)}
+    chosen = names or [name for name, field in fields.items() if option_of(field) is not None]
+    return together(*(_option(kind, fields[name]) for name in chosen))
 
 
-def size_option(params: type[Any], *names: str, help: str) -> Callable[[F], F]:
-    """An option like :func:`option_of` for a number of bytes or bases with K, M or G."""
-    default = default_of(params, max(names, key=len).lstrip("-").replace("-", "_"))
-    text = f"{help}  [default: {shown_size(default)}]"
-    return click.option(*names, type=SIZE, default=default, metavar="SIZE", help=text)
+def _option(kind: type[Any], field: dataclasses.Field[Any]) -> Callable[[F], F]:
+    found = option_of(field)
+    assert found is not None
+    (words, others), given = types_of(kind)[field.name], dict(found.more)  # type: ignore[arg-type]
+    unit, limits, show_default = given.pop("unit", None), given.pop("limits", None), given.pop("show_default", True)
+    more: dict[str, Any] = {"required": True} if field.default is REQUIRED else {"default": None}
+    if bool in others:
+        more |= {"is_flag": True, **({"flag_value": False} if field.default is True else {})}
+    elif unit is not None:
+        more |= {"type": SIZE, "metavar": "SIZE"}
+    elif words:
+        more["type"] = _NumberOr(*words) if int in others else click.Choice(words)
+    elif tuple in others:
+        more["type"] = _Words()
+    elif (number := next((each for each in (float, int) if each in others), None)) is not None:
+        more |= {"type": click.IntRange(*limits) if limits else number, "metavar": "INT" if number is int else "FLOAT"}
+    text = found.help
+    if show_default and bool not in others and field.default not in (None, REQUIRED) and "[default:" not in text:
+        text += f"  [default: {field.default if unit is None else shown_size(field.default)}]"
+    return headed(found.heading, click.option(*found.names, field.name, help=text, **{**more, **given}))
+
+
+def headed(heading: str, *options: Callable[[Any], Any]) -> Callable[[F], F]:
+    """Options under a heading of --help."""
+
+    def add(command: F) -> F:
+        before = len(getattr(command, "__click_params__", ()))
+        together(*options)(command)
+        for option in vars(command)["__click_params__"][before:]:
+            vars(option)["heading"] = heading
+        return command
+
+    return add
+
+
+def sections(command: click.Command, context: click.Context) -> dict[str, list[click.Option]]:
+    """The options of --help under their headings, in order; how a command runs stands last, with --help itself."""
+    found: dict[str, list[click.Option]] = {}
+    for option in command.params:
+        if isinstance(option, click.Option) and not option.hidden:
+            found.setdefault(vars(option).get("heading", "Options"), []).append(option)
+    ordered = {heading: found[heading] for heading in sorted(found, key="Running".__eq__)}
+    last = next(reversed(ordered), "Options")
+    of_help = command.get_help_option(context)
+    return ordered | {last: [*ordered.get(last, ()), *([] if of_help is None else [of_help])]}
 
 
 def together(*options: Callable[[Any], Any]) -> Callable[[F], F]:
@@ -73,108 +143,33 @@ def together(*options: Callable[[Any], Any]) -> Callable[[F], F]:
     return add
 
 
-#: add -k and -w, the minimizers of an index
-seed_options = together(
-    click.option(
-        "-k", type=int, metavar="INT", help="Seed length, odd, at most 31.  [default: from the reference's size]"
-    ),
-    click.option(
-        "-w",
-        type=int,
-        metavar="INT",
-        help="Window: the smallest of w neighbouring k-mers is kept, about one in (w + 1) / 2.  "
-        "[default: from the reference's size]",
-    ),
-)
-
-
-def default_of(params: type[Any], name: str) -> Any:
-    """The default of a dataclass field."""
-    for field in dataclasses.fields(params):
-        if field.name == name:
-            return field.default
-    raise AttributeError(f"{params.__name__} has no field {name}")
-
-
-threads_option = click.option(
-    "-t",
-    "--threads",
-    type=click.IntRange(min=1),
-    metavar="INT",
-    help="CPU threads; the output does not depend on them.  [default: all cores]",
-)
-tmp_dir_option = click.option(
-    "--tmp-dir", metavar="DIR", help="Folder for temporary files.  [default: TMPDIR, else that of the output]"
-)
-quiet_option = click.option("-q", "--quiet", is_flag=True, help="Print no summary and no warnings.")
-debug_option = click.option("--debug", is_flag=True, help="Show a Python traceback on errors.")
-#: add the options of :class:`RunOptions` to a command that runs on this machine alone
-local_run_options = together(
-    click.option(
-        "-o", "--output", metavar="FILE", help="Output file; '-' is standard output.  [default: standard output]"
-    ),
-    threads_option,
-    option_of(
-        RunOptions,
-        "--device",
-        metavar="DEV",
-        help="auto, cpu, cuda or cuda:0,1. auto: a GPU if there is one and enough work for it.",
-    ),
-    click.option(
-        "--max-gpu-mem",
-        type=SIZE,
-        metavar="SIZE",
-        help="GPU memory to use at most, with K, M or G.  [default: the free memory]",
-    ),
-    size_option(
-        RunOptions,
-        "--batch-size",
-        help="Bases per batch; larger batches take more memory, and the output is the same.",
-    ),
-    click.option("--no-progress", is_flag=True, help="Hide the progress bar (shown only on a terminal)."),
-    quiet_option,
-    click.option("--json", metavar="FILE", help="Write a run report as JSON."),
-    debug_option,
-)
-#: add all options of :class:`RunOptions` to a command; collect them with :func:`take_run_options`
+debug_option = headed("Running", click.option("--debug", is_flag=True, help="Show a Python traceback on errors."))
+_running = options_of(RunOptions, "threads", "device", "max_gpu_mem", "batch_size")
+_messages = together(options_of(RunOptions, "progress", "quiet", "json"), debug_option)
+#: add the options of :class:`RunOptions`, but for the output, to a command that runs on this machine alone
+local_run_options = together(_running, _messages)
+#: add all of them; collect them with :func:`take_run_options`
 run_options = together(
-    local_run_options,
-    click.option(
-        "--dask",
-        metavar="WHERE",
-        help="Run on a Dask cluster: local:N, tcp://host:port or scheduler.json (docs/guides/dask.md).",
-    ),
+    _running,
+    options_of(RunOptions, "dask"),
     click.option("--cluster", metavar="WHERE", hidden=True, help="The former name of --dask."),
+    _messages,
 )
-
-
-#: adds the format of a command's table
-table_option = click.option(
-    "--output-format",
-    "table_format",
-    type=click.Choice(TABLE_FORMATS),
-    help="Format of the table; Parquet and Arrow have the content of TSV.  [default: by the output's name: .parquet or "
-    ".arrow, else tsv]",
-)
+#: add the output and, of a table, its format
+output_option = options_of(RunOptions, "output")
+table_options = options_of(RunOptions, "output", "output_format")
 
 
 def take_run_options(values: dict[str, Any]) -> RunOptions:
     """Remove the shared options from a command's keyword arguments and make them a :class:`RunOptions`."""
     values.pop("debug")
-    output, dask, former = values.pop("output"), values.pop("dask", None), values.pop("cluster", None)
-    return RunOptions(
-        output=output,
-        threads=values.pop("threads") or 0,
-        device=values.pop("device"),
-        max_gpu_mem=values.pop("max_gpu_mem"),
-        batch_size=values.pop("batch_size"),
-        progress=not values.pop("no_progress"),
-        quiet=values.pop("quiet"),
-        json=values.pop("json"),
-        dask=former if dask is None else dask,
-        output_format=_table_format(values.pop("table_format"), output) if "table_format" in values else "tsv",
-        command_line=command_line(),
-    )
+    former = values.pop("cluster", None)
+    if values.get("dask") is None:
+        values["dask"] = former
+    if "output_format" in values:
+        values["output_format"] = _table_format(values["output_format"], values["output"])
+    values["command_line"] = command_line()
+    return take(RunOptions, values)
 
 
 def command_line() -> str:
@@ -182,10 +177,10 @@ def command_line() -> str:
     return shlex.join(["gpualign", *sys.argv[1:]])
 
 
-_TABLE_NAMES = {**{name: name for name in TABLE_FORMATS}, "feather": "arrow"}
+_TABLE_NAMES: dict[str, TableFormat] = {"tsv": "tsv", "parquet": "parquet", "arrow": "arrow", "feather": "arrow"}
 
 
-def _table_format(given: str | None, output: str | None) -> str:
+def _table_format(given: TableFormat | None, output: str | None) -> TableFormat:
     """The table format by the option, else by the output's name.
 
     Raises:

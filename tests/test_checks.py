@@ -12,7 +12,7 @@ import pytest
 
 import gpualign
 from gpualign.align.score.gap_penalties import parse_penalty
-from gpualign.cluster.params import alignment_params
+from gpualign.cluster.params import ClusterParams
 from gpualign.map.params import MapParams
 from gpualign.search.params import SearchParams
 from tests.helpers.files import write_fasta
@@ -47,7 +47,8 @@ def test_penalties_of_each_params_class() -> None:
     positive, negative = (MapParams.of_preset("sr", **dict.fromkeys(names, sign * 9)) for sign in (1, -1))
     assert positive == negative
     assert (positive.scoring.clip_penalty, positive.pairing.unpaired_penalty) == (9, 9)
-    assert alignment_params(0.9, **NEGATIVE) == alignment_params(0.9, **PENALTIES)
+    of_cluster = [ClusterParams(identity=0.9, **given).alignment for given in (NEGATIVE, PENALTIES)]  # type: ignore[arg-type]
+    assert of_cluster[0] == of_cluster[1]
     assert parse_penalty("-20I/2E") == parse_penalty("20I/-2E") == parse_penalty("20I/2E")
     free = {"max_errors": 1, "ends": "free"}
     assert SearchParams(overhang_cost=-0.25, **free) == SearchParams(overhang_cost=0.25, **free)  # type: ignore[arg-type]

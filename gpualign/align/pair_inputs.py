@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from gpualign.align.pair_lists import read_pairs
 from gpualign.errors import InputError, UsageError, counted, proteins_want, shown_input
+from gpualign.fields import parameter
 from gpualign.sequences.encoded import EncodedSequences, encode
 from gpualign.sequences.matrices import Scoring
 from gpualign.sequences.pairs import PairBlock, PairSource
@@ -16,20 +18,18 @@ from gpualign.text.paths import file_of
 from gpualign.text.sizes import mean_length, pairs_in, product, symbols_in_files
 from gpualign.text.symbol_lines import with_symbol_lines
 
+_pairs = partial(parameter, under="Pairs")
+
 
 @dataclass(frozen=True)
 class PairSelection:
-    """Which pairs of one or two sets to align; by default all, i < j of one set.
+    """Which pairs of one or two sets to align; by default all, i < j of one set."""
 
-    Attributes:
-        listed: path of a list of pairs, or None.
-        one_to_one: pair record i of the first set with record i of the second.
-        include_self: with one set, also i = i.
-    """
-
-    listed: str | None = None
-    one_to_one: bool = False
-    include_self: bool = False
+    listed: str | None = _pairs(
+        None, "--pairs", "Align only the pairs listed in FILE (names of query and target on a line).", metavar="FILE"
+    )
+    one_to_one: bool = _pairs(False, "--one-to-one", "Align record i of A.fa with record i of B.fa.")
+    include_self: bool = _pairs(False, "--self", "With one file: also align each sequence with itself.")
 
     def check(self, one_set: bool) -> None:
         """Refuse what does not go together.

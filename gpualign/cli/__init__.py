@@ -18,9 +18,8 @@ from typing import NoReturn
 import click
 
 from gpualign.cli.messages import complain, lose_messages_rather_than_results
-from gpualign.cli.option_groups import write_options
 from gpualign.cli.signals import Terminated, end_soon_after_signals, handle_signals, say_why
-from gpualign.cli.usage import short_usage
+from gpualign.cli.usage import short_usage, write_options
 from gpualign.errors import GpualignError
 from gpualign.version import __version__
 

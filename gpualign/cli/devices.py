@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from gpualign.options import debug_option
+from gpualign.options import debug_option, headed
 
 
 @click.command("devices")
@@ -12,7 +12,7 @@ from gpualign.options import debug_option
     "--check", is_flag=True, help="Compile all kernels, run each on every GPU and compare the results with the CPU's."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@debug_option
+@headed("Options", debug_option)
 def command(check: bool, as_json: bool, debug: bool) -> None:
     """Show the GPUs, the driver, PyCUDA, nvcc and the kernel cache.
 

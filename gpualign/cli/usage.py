@@ -1,8 +1,10 @@
-"""The message for a command without arguments: usage and an example."""
+"""What a command's help says of its options, and the message for a command without arguments."""
 
 from __future__ import annotations
 
 import click
+
+from gpualign.options import sections
 
 
 def short_usage(name: str, command: click.Command) -> str:
@@ -16,3 +18,10 @@ def short_usage(name: str, command: click.Command) -> str:
     if found:
         lines.append(f"Example: {examples.splitlines()[0].strip()}")
     return "\n".join([*lines, "", f"gpualign {name} --help explains every option."])
+
+
+def write_options(command: click.Command, context: click.Context, formatter: click.HelpFormatter) -> None:
+    """Write the options of a command's help, each group under its heading."""
+    for heading, options in sections(command, context).items():
+        with formatter.section(heading):
+            formatter.write_dl([row for option in options if (row := option.get_help_record(context)) is not None])

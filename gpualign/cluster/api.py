@@ -7,14 +7,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gpualign.align.score.params import PairwiseParams
-from gpualign.checks import field_names, takes_keywords
 from gpualign.cluster import tuning
 from gpualign.cluster.greedy import Joined
-from gpualign.cluster.params import ClusterParams, Linkage, Order, alignment_params
+from gpualign.cluster.params import ClusterParams
 from gpualign.cluster.run import Clusterer
 from gpualign.cluster.sequences import read_input
 from gpualign.errors import proteins_want
+from gpualign.fields import takes_keywords
 from gpualign.params import RunOptions
 from gpualign.reads.in_memory import Sequences, as_batch, is_path, path_of, symbols_in
 from gpualign.report import OnProgress, Progress
@@ -23,8 +22,6 @@ from gpualign.tables.column import NameColumn, SignColumn, TextColumn
 from gpualign.tables.row import Row
 from gpualign.tables.table import Column, Table
 from gpualign.text import table
-
-_ALIGNMENT = field_names(PairwiseParams, "identity")
 
 
 class Clusters(NamedTuple):
@@ -41,21 +38,15 @@ class Clusters(NamedTuple):
     labels: NDArray[np.int32]
 
 
-@takes_keywords(*_ALIGNMENT)
+@takes_keywords(ClusterParams, without=["size_in"])
 def cluster(
     sequences: Sequences,
     identity: float,
     *,
-    order: Order = ClusterParams.order,
-    first: bool = False,
-    linkage: Linkage = ClusterParams.linkage,
-    min_length: int = ClusterParams.min_length,
-    max_length: int | None = None,
-    min_coverage: float = ClusterParams.min_coverage,
-    device: str = "auto",
-    threads: int = 0,
+    device: str = RunOptions.device,
+    threads: int = RunOptions.threads,
     progress: OnProgress | None = None,
-    **alignment: Any,
+    **parameters: Any,
 ) -> Clusters:
     """Greedy clustering around centroids by exact identity (docs/commands/cluster.md).
 
@@ -68,15 +59,9 @@ def cluster(
     Args:
         sequences: a file, a batch, or strings.
         identity: minimum identity of a member with its centroid, 0 to 1.
-        order: in which sequences are taken: "length" (longest first), "size" (by ``;size=N`` of names) or "input".
-        first: join the first centroid that is near enough, not the nearest.
-        linkage: "centroid", or "single": join sequences that reach the identity, directly or through others.
-        min_length, max_length: leave other sequences out.
-        min_coverage: minimum share of the longer of two sequences that is aligned to symbols of the other.
         device, threads, progress: as for :func:`gpualign.verify`; sequences are counted.
-        alignment: of :func:`gpualign.pairwise`: ``match``, ``mismatch``, ``matrix``, ``gap_open``, ``gap_extend``,
-            ``end_gap_open``, ``end_gap_extend``, ``identity_definition``, ``strand``, ``max_memory``. By default the
-            scores are vsearch's, with a matrix gaps cost 12/1.
+        parameters: fields of :class:`gpualign.cluster.params.ClusterParams`. By default the scores are vsearch's;
+            with a matrix gaps cost 12/1.
 
     Returns:
         :class:`Clusters`: the table, and the cluster of each sequence.
@@ -86,15 +71,7 @@ def cluster(
         InputError: a symbol that the scoring does not know, a file that cannot be read.
         DeviceError: a GPU was asked for and cannot be used.
     """
-    params = ClusterParams(
-        alignment=alignment_params(identity, **alignment),
-        order=order,
-        first=first,
-        linkage=linkage,
-        min_length=min_length,
-        max_length=max_length,
-        min_coverage=min_coverage,
-    )
+    params = ClusterParams(identity=identity, **parameters)
     options = RunOptions.of_api(device, threads)
     scoring = params.load_scoring()
     path = path_of(sequences) if is_path(sequences) else None
@@ -113,7 +90,7 @@ def cluster(
         "cluster": joined.cluster,
         "centroid": data.number[centroids][joined.cluster] if len(data) else np.zeros(0, np.int64),
     }
-    if linkage == "centroid":
+    if params.linkage == "centroid":
         columns |= {"identity": joined.identity, "strand": SignColumn.of_strands(joined.minus == 1)}
         lines = table.format_rows([table.cigars(joined.operations, joined.operation_offsets)], len(joined))
         columns["cigar"] = TextColumn.of_lines(lines)

@@ -4,68 +4,72 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from functools import cached_property, partial
+from typing import Literal
 
-from gpualign.align.score.params import PairwiseParams
+from gpualign.align.score.params import PairwiseParams, identity_definition_field, max_memory_field
 from gpualign.checks import set_whole_numbers
 from gpualign.errors import UsageError, check_range
+from gpualign.fields import REQUIRED, check_choices, parameter
+from gpualign.params import header_field
 from gpualign.sequences.matrices import Scoring, with_matching_codes
 
 Order = Literal["length", "size", "input"]
 Linkage = Literal["centroid", "single"]
-ORDERS: tuple[Order, ...] = get_args(Order)
-LINKAGES: tuple[Linkage, ...] = get_args(Linkage)
 #: vsearch's scores of nucleotides, with gaps that are cheaper at the ends; BLAST's gaps (11/1) with a matrix
-_NUCLEOTIDES = {"match": 2, "mismatch": -4, "gap_open": 20, "gap_extend": 2, "end_gap_open": 2, "end_gap_extend": 1}
-_MATRIX = {"gap_open": 12, "gap_extend": 1}
-
-
-def alignment_params(identity: float, **given: Any) -> PairwiseParams:
-    """How pairs are aligned and their identity is counted.
-
-    Args:
-        given: fields of :class:`PairwiseParams`; None, or left out: the default of ``cluster``. Penalties inside that
-            are given hold at the ends as well, unless those have their own.
-    """
-    given = {name: value for name, value in given.items() if value is not None}
-    defaults = _NUCLEOTIDES if "matrix" not in given else _MATRIX
-    if given.keys() & {"gap_open", "gap_extend"}:
-        defaults = {name: value for name, value in defaults.items() if not name.startswith("end_")}
-    return PairwiseParams(**{**defaults, **given, "identity": identity})
+NUCLEOTIDES = {"match": 2, "mismatch": -4, "gap_open": 20, "gap_extend": 2, "end_gap_open": 2, "end_gap_extend": 1}
+MATRIX = {"gap_open": 12, "gap_extend": 1}
+_ALIGNMENT = (*NUCLEOTIDES, "matrix", "identity", "identity_definition", "strand", "max_memory")
+_clusters, _scores = partial(parameter, under="Clusters"), partial(parameter, under="Scores")
+_abundances, _further = partial(parameter, under="Abundances"), partial(parameter, under="Further outputs")
 
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterParams:
     """What a cluster is.
 
+    Penalties inside that are given hold at the ends as well, unless those have their own.
+
     Attributes:
-        alignment: scores, and the identity that a member has with its centroid at least.
-        order: in which sequences are taken: longest first, most abundant first, or as in the input.
-        first: join the first centroid that is near enough instead of the nearest.
-        linkage: "centroid", or "single": every pair of at least the identity is in one cluster.
-        min_length, max_length: other sequences are left out; None: no limit.
-        min_coverage: aligned pairs of symbols as a share of the longer sequence, at least.
-        size_in: a sequence counts as often as its ``;size=N`` says.
+        match, mismatch, gap_open, gap_extend, end_gap_open, end_gap_extend: scores and penalties as of
+            :class:`PairwiseParams`; None: those of :data:`NUCLEOTIDES` or, with a matrix, of :data:`MATRIX`.
     """
 
-    alignment: PairwiseParams
-    order: Order = "length"
-    first: bool = False
-    linkage: Linkage = "centroid"
-    min_length: int = 1
-    max_length: int | None = None
-    min_coverage: float = 0.0
-    size_in: bool = False
+    identity: float = _clusters(REQUIRED, "--id", "Minimum identity, 0 to 1.")
+    identity_definition: int = identity_definition_field("Clusters")
+    min_coverage: float = _clusters(
+        0.0,
+        "--min-coverage",
+        "Minimum share of the longer of two sequences that is aligned to symbols of the other, 0 to 1.",
+    )
+    order: Order = _clusters(
+        "length", "--order", "Which sequences come first: the longest, the most abundant (;size=N), or as in the input."
+    )
+    first: bool = _clusters(False, "--first", "Join the first centroid that is near enough, not the nearest.")
+    linkage: Linkage = _clusters(
+        "centroid", "--linkage", "single: join sequences that reach the identity, directly or through others."
+    )
+    strand: Literal["plus", "both"] = _clusters("plus", "--strand", "both: try the reverse complement as well.")
+    min_length: int = _clusters(1, "--min-length", "Leave shorter sequences out.")
+    max_length: int | None = _clusters(None, "--max-length", "Leave longer sequences out.")
+    match: int | None = _scores(None, "--match", f"Score of equal nucleotides.  [default: {NUCLEOTIDES['match']}]")
+    mismatch: int | None = _scores(
+        None, "--mismatch", f"Score of different nucleotides.  [default: {NUCLEOTIDES['mismatch']}]"
+    )
+    matrix: str | None = _scores(
+        None, "--matrix", "Substitution matrix, which proteins need: BLOSUM62, ... or a file.", metavar="NAME"
+    )
+    gap_open: int | None = None
+    gap_extend: int | None = None
+    end_gap_open: int | tuple[int, ...] | None = None
+    end_gap_extend: int | tuple[int, ...] | None = None
+    size_in: bool = _abundances(False, "--sizein", "Count a sequence as often as its ;size=N says.")
+    max_memory: int = max_memory_field()
 
     def __post_init__(self) -> None:
         set_whole_numbers(self)
-        for name, value, choices in (("order", self.order, ORDERS), ("linkage", self.linkage, LINKAGES)):
-            if value not in choices:
-                raise UsageError(f"{name} must be one of {', '.join(choices)}, not {value!r}")
-        if self.alignment.identity is None:
-            raise UsageError("clusters need an identity")
-        if self.alignment.mode != "global" or self.alignment.score_only:
-            raise UsageError("clusters need global alignments")
+        check_choices(self)
+        _ = self.alignment
         if not 0.0 <= self.min_coverage <= 1.0:
             raise UsageError(f"min coverage must be from 0 to 1, not {self.min_coverage:g}")
         check_range("min length", self.min_length, 0)
@@ -74,14 +78,18 @@ class ClusterParams:
         if self.linkage == "single" and self.first:
             raise UsageError("--first chooses a centroid: it cannot be used with --linkage single")
 
-    @property
-    def identity(self) -> float:
-        assert self.alignment.identity is not None
-        return self.alignment.identity
+    @cached_property
+    def alignment(self) -> PairwiseParams:
+        """How pairs are aligned and their identity is counted."""
+        given = {name: value for name in _ALIGNMENT if (value := getattr(self, name)) is not None}
+        defaults = NUCLEOTIDES if self.matrix is None else MATRIX
+        if given.keys() & {"gap_open", "gap_extend"}:
+            defaults = {name: value for name, value in defaults.items() if not name.startswith("end_")}
+        return PairwiseParams(**{**defaults, **given})
 
     @property
     def both_strands(self) -> bool:
-        return self.alignment.strand == "both"
+        return self.strand == "both"
 
     def load_scoring(self) -> Scoring:
         """The scores; ambiguity codes of nucleotides match where they have a base in common."""
@@ -99,28 +107,34 @@ class ClusterFiles:
 
     Attributes:
         sequences: FASTA or FASTQ, "-" for standard input.
-        header: begin the table with a line of column names.
-        path: the table has CIGARs.
-        uc: file in the format of USEARCH and vsearch.
-        centroids: FASTA of the centroids; ``size_out`` adds ``;size=N``, ``relabel`` names them by number,
-            here, in ``counts`` and in the table's column ``label``.
-        members: folder of a FASTA file for each cluster.
-        counts: table of clusters by samples.
-        plot: picture of the clusters' sizes.
-        resume: folder that keeps finished batches, from which an interrupted run goes on.
     """
 
     sequences: str
-    header: bool = True
-    path: bool = False
-    uc: str | None = None
-    centroids: str | None = None
-    size_out: bool = False
-    relabel: str | None = None
-    members: str | None = None
-    counts: str | None = None
-    plot: str | None = None
-    resume: str | None = None
+    header: bool = header_field()
+    size_out: bool = _abundances(False, "--sizeout", "Add ;size=N to the names of centroids.")
+    counts: str | None = _abundances(
+        None,
+        "--biom-tsv",
+        "Write the abundance of each cluster in each sample, which ;sample= or the beginning of a name tells.",
+        metavar="FILE",
+    )
+    path: bool = _further(False, "-p --path", "Write the alignment with the centroid, too, as a CIGAR.")
+    uc: str | None = _further(None, "--uc", "Write records S, H and C as vsearch and USEARCH do.", metavar="FILE")
+    centroids: str | None = _further(None, "--centroids", "Write the centroids as FASTA.", metavar="FILE")
+    relabel: str | None = _further(
+        None, "--relabel", "Name centroids TEXT1, TEXT2, ...; the table has the names as label.", metavar="TEXT"
+    )
+    members: str | None = _further(
+        None, "--members", "Write the members of each cluster to DIR/NUMBER.fasta.", metavar="DIR"
+    )
+    plot: str | None = _further(None, "--plot", "Draw the sizes of the clusters (.png or .svg).", metavar="FILE")
+    resume: str | None = parameter(
+        None,
+        "--resume",
+        "Save finished batches in DIR, and resume from those already there.",
+        under="Running",
+        metavar="DIR",
+    )
 
     def check(self, params: ClusterParams, table: str | None) -> None:
         """Refuse what does not go together.

@@ -16,8 +16,8 @@ from gpualign.align.matrix.results import NearestPairs, PairMatrix, Result, Spar
 from gpualign.align.matrix.scores import Scores, ScoreSelection
 from gpualign.align.matrix.symbols import SymbolSet, symbols_of
 from gpualign.align.score.params import PairwiseParams
-from gpualign.checks import takes_keywords
 from gpualign.errors import UsageError
+from gpualign.fields import takes_keywords
 from gpualign.params import RunOptions
 
 if TYPE_CHECKING:
@@ -100,8 +100,8 @@ def distances(
     alphabet: Alphabet = DistanceParams.alphabet,
     out: Any = None,
     dtype: Any = None,
-    device: str = "auto",
-    threads: int = 0,
+    device: str = RunOptions.device,
+    threads: int = RunOptions.threads,
     progress: Report | None = None,
 ) -> Result:
     """Distances of all pairs of two sets of sequences, or of one with itself.
@@ -198,8 +198,8 @@ def scores(
     sparse: bool = False,
     out: Any = None,
     dtype: Any = None,
-    device: str = "auto",
-    threads: int = 0,
+    device: str = RunOptions.device,
+    threads: int = RunOptions.threads,
     progress: Report | None = None,
 ) -> Result:
     """Alignment scores of all pairs of two sets of sequences, or of one with itself.

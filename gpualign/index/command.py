@@ -6,19 +6,23 @@ from typing import Any
 
 import click
 
-from gpualign.options import debug_option, quiet_option, seed_options, threads_option
+from gpualign.fields import take
+from gpualign.options import debug_option, headed, options_of
 from gpualign.params import RunOptions
+from gpualign.seeds.index.params import SeedParams
 
 
 @click.command("index")
 @click.argument("reference", metavar="REF")
-@click.option("-d", "--save-index", "output", metavar="FILE.gpi", required=True, help="Where to save the index.")
-@seed_options
-@click.option("--meth", is_flag=True, help="For bisulfite and EM-seq reads: an index for `map --meth`.")
-@threads_option
-@quiet_option
+@headed(
+    "Index",
+    click.option("-d", "--save-index", "output", metavar="FILE.gpi", required=True, help="Where to save the index."),
+    options_of(SeedParams),
+    click.option("--meth", is_flag=True, help="For bisulfite and EM-seq reads: an index for `map --meth`."),
+)
+@options_of(RunOptions, "threads", "quiet")
 @debug_option
-def command(threads: int | None, quiet: bool, debug: bool, **values: Any) -> None:
+def command(debug: bool, **values: Any) -> None:
     """Build the minimizer index of a reference and save it for `map`, `mems` and `search`.
 
     \b
@@ -28,4 +32,5 @@ def command(threads: int | None, quiet: bool, debug: bool, **values: Any) -> Non
     """
     from gpualign.seeds.index.run import run_index
 
-    run_index(options=RunOptions(threads=threads or 0, quiet=quiet), **values)
+    output = values.pop("output")
+    run_index(output=output, options=take(RunOptions, values), **values)

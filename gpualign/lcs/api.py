@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from gpualign.align.lcs.query import Alphabet
 from gpualign.align.lcs.tuning import KERNELS
-from gpualign.checks import takes_keywords
 from gpualign.errors import proteins_want
-from gpualign.lcs.params import LcsFilterParams, RatioOf, Strand
+from gpualign.fields import takes_keywords
+from gpualign.lcs.params import LcsFilterParams
 from gpualign.lcs.run import LcsFilter, strands_of
 from gpualign.params import RunOptions
 from gpualign.reads.in_memory import Sequences, as_batch, batches_of, symbols_in
@@ -25,22 +26,15 @@ from gpualign.text.sizes import product
 _BATCH = 1 << 22
 
 
-@takes_keywords()
+@takes_keywords(LcsFilterParams, without=("whole_records", "input_order"))
 def lcs_filter(
     query: str | bytes,
     subjects: Sequences,
     *,
-    top: int = LcsFilterParams.top,
-    keep_ties: bool = False,
-    min_length: int = 0,
-    min_ratio: float = 0.0,
-    ratio_of: RatioOf = LcsFilterParams.ratio_of,
-    alphabet: Alphabet = "dna",
-    strand: Strand = LcsFilterParams.strand,
-    subsequence: bool = False,
-    device: str = "auto",
-    threads: int = 0,
+    device: str = RunOptions.device,
+    threads: int = RunOptions.threads,
     progress: OnProgress | None = None,
+    **parameters: Any,
 ) -> Table[Row]:
     """Rank subjects by the length of their longest common subsequence (not substring) with a query.
 
@@ -51,14 +45,8 @@ def lcs_filter(
     Args:
         query: the sequence itself.
         subjects: sequences: a file, a batch, or strings.
-        top: how many to keep; 0: all.
-        keep_ties: also keep those that equal the last kept one.
-        min_length, min_ratio: minimum LCS, in symbols and as a share (0 to 1) of what ``ratio_of`` names: "query",
-            "subject", "shorter" or "longer".
-        alphabet: "dna" (only A, C, G, T match; U is T), "protein" or "bytes".
-        strand: "both": the better of the query and its reverse complement, plus when they are equal.
-        subsequence: return the subsequence, too: the one that is leftmost in the query.
         device, threads, progress: as for :func:`gpualign.verify`; symbols of subjects are counted.
+        parameters: fields of :class:`gpualign.lcs.params.LcsFilterParams`.
 
     Returns:
         A :class:`gpualign.Table`, best first, equal ones in input order: ``subject`` (its number), ``lcs``,
@@ -70,17 +58,8 @@ def lcs_filter(
         InputError: a character that is not a nucleotide code with "dna", a file that cannot be read.
         DeviceError: a GPU was asked for and cannot be used.
     """
-    params = LcsFilterParams(
-        top=top,
-        keep_ties=keep_ties,
-        min_length=min_length,
-        min_ratio=min_ratio,
-        ratio_of=ratio_of,
-        alphabet=alphabet,
-        strand=strand,
-        subsequence=subsequence,
-    )
-    accepted: SequenceAlphabet = "nucleotide" if alphabet == "dna" else "any"
+    params = LcsFilterParams(**parameters)
+    accepted: SequenceAlphabet = "nucleotide" if params.alphabet == "dna" else "any"
     options = RunOptions.of_api(device, threads)
     work = Work.of(KERNELS, product((symbols_in([query]), symbols_in(subjects))))
     with proteins_want('alphabet="protein"'), open_backend(options, "lcs-filter", work) as backend:

@@ -3,47 +3,47 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from functools import partial
+from typing import Literal
 
-from gpualign.align.lcs.query import ALPHABETS, Alphabet
+from gpualign.align.lcs.query import Alphabet
 from gpualign.checks import set_whole_numbers
 from gpualign.errors import UsageError
+from gpualign.fields import REQUIRED, check_choices, parameter
+from gpualign.params import header_field
 
 Strand = Literal["plus", "both"]
 RatioOf = Literal["query", "subject", "shorter", "longer"]
-STRANDS: tuple[Strand, ...] = get_args(Strand)
-RATIOS_OF: tuple[RatioOf, ...] = get_args(RatioOf)
+_input, _selection = partial(parameter, under="Query and subjects"), partial(parameter, under="Selection")
+_columns = partial(parameter, under="Columns and formats")
 
 
 @dataclass(frozen=True)
 class LcsFilterParams:
-    """Parameters of the comparison.
+    """Parameters of the comparison."""
 
-    Attributes:
-        top: keep this many subjects a query; 0: all.
-        keep_ties: keep every subject that equals the last kept one.
-        min_length: least LCS length.
-        min_ratio: least LCS length divided by the length that ``ratio_of`` names, 0 to 1.
-        ratio_of: "query", "subject", "shorter" or "longer" of the two.
-        invert: keep the subjects below the cut instead.
-        alphabet: "dna", "protein" or "bytes".
-        strand: "plus", or "both": the better of the query and its reverse complement.
-        subsequence: give the common subsequence itself.
-        whole_records: keep the subjects with their comments.
-        input_order: give them in their order instead of by rank.
-    """
-
-    top: int = 10
-    keep_ties: bool = False
-    min_length: int = 0
-    min_ratio: float = 0.0
-    ratio_of: RatioOf = "query"
-    invert: bool = False
-    alphabet: Alphabet = "dna"
-    strand: Strand = "plus"
-    subsequence: bool = False
-    whole_records: bool = False
-    input_order: bool = False
+    alphabet: Alphabet = _input(
+        "dna",
+        "--alphabet",
+        "dna: only A C G T match, U is T, in any case; protein: residues in any case, X matches nothing; bytes: any.  "
+        "[default: dna; with --lines bytes]",
+    )
+    strand: Strand = _input("plus", "--strand", "both: the better of the query and its reverse complement.")
+    top: int = _selection(10, "-n --top", "Keep the N best subjects, ties in input order; 0 keeps all.", metavar="N")
+    keep_ties: bool = _selection(False, "--keep-ties", "Keep every subject that ties with rank N, too.")
+    min_length: int = _selection(0, "--min-length", "Minimum length of the common subsequence.")
+    min_ratio: float = _selection(
+        0.0, "--min-ratio", "Minimum length as a share of the query's (see --ratio-of), 0 to 1."
+    )
+    ratio_of: RatioOf = _selection("query", "--ratio-of", "The length that --min-ratio refers to.")
+    invert: bool = _selection(False, "--invert", "Keep the subjects below the minimum instead.")
+    subsequence: bool = _columns(
+        False, "--subsequence", "Add a column with the longest common subsequence, the leftmost in the query."
+    )
+    whole_records: bool = _columns(
+        False, "--fasta", "Write the kept records instead of a table, with lcs= and rank= in their headers."
+    )
+    input_order: bool = _columns(False, "--input-order", "Write subjects in input order instead of by rank.")
 
     def __post_init__(self) -> None:
         set_whole_numbers(self)
@@ -54,14 +54,9 @@ class LcsFilterParams:
         if not 0.0 <= self.min_ratio <= 1.0:
             hint = " (a ratio, not a percentage)" if 1.0 < self.min_ratio <= 100.0 else ""
             raise UsageError(f"min ratio must be from 0 to 1, not {self.min_ratio:g}{hint}")
-        if self.ratio_of not in RATIOS_OF:
-            raise UsageError(f"ratio of must be one of {', '.join(RATIOS_OF)}, not {self.ratio_of!r}")
+        check_choices(self)
         if self.invert and not (self.min_length or self.min_ratio):
             raise UsageError("--invert needs a threshold: give --min-length or --min-ratio")
-        if self.alphabet not in ALPHABETS:
-            raise UsageError(f"alphabet must be one of {', '.join(ALPHABETS)}, not {self.alphabet!r}")
-        if self.strand not in STRANDS:
-            raise UsageError(f"strand must be plus or both, not {self.strand!r}")
         if self.strand == "both" and self.alphabet != "dna":
             raise UsageError(
                 f"only dna has another strand: --strand both cannot be used with --alphabet {self.alphabet}"
@@ -80,18 +75,14 @@ class LcsFilterFiles:
     """Files and formats of a run.
 
     Attributes:
-        query: file of the query.
         subjects: files of the subjects, "-" for standard input.
-        multi_query: the query file may hold several records.
-        lines: read plain text, one sequence a line.
-        header: begin the table with a line of column names.
     """
 
-    query: str
     subjects: tuple[str, ...]
-    multi_query: bool = False
-    lines: bool = False
-    header: bool = True
+    query: str = _input(REQUIRED, "-Q --query", "The query: a file with exactly one record.", metavar="FILE")
+    multi_query: bool = _input(False, "--multi-query", "Rank the subjects for every record of the query file.")
+    lines: bool = _input(False, "--lines", "Read plain text: each line is a sequence, named by its number.")
+    header: bool = header_field()
 
     def __post_init__(self) -> None:
         if not self.subjects:

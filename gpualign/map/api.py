@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 import numpy as np
 
 from gpualign import _native
-from gpualign.checks import field_names, takes_keywords, whole_number
+from gpualign.checks import whole_number
 from gpualign.errors import DeviceError, UsageError, counted
+from gpualign.fields import takes_keywords
 from gpualign.map import tuning
 from gpualign.map.alignments import Alignments, Found
 from gpualign.map.api_inputs import MapperInput, Read, batch_of, is_file_or_batch, is_sequence, work_of_reads
@@ -56,8 +57,6 @@ _FIELDS = {
     "unpaired": "unpaired_penalty",
 }
 _GROUPS = (Seeding, Scoring, Pairing, Reporting)
-_PARAMETERS = {name for group in (*_GROUPS, MapParams) for name in field_names(group)} | _FIELDS.keys()
-_PARAMETERS -= {"seeding", "scoring", "pairing", "reporting"}
 _CLOSED = "the mapper is closed"
 
 
@@ -106,9 +105,15 @@ class Mapper:
         DeviceError: a GPU was asked for and cannot be used (raised when reads are mapped).
     """
 
-    @takes_keywords(*_PARAMETERS)
+    @takes_keywords(MapParams, *_GROUPS, without=("seeding", "scoring", "pairing", "reporting"), also=_FIELDS)
     def __init__(
-        self, reference: Sequences, preset: str = "sr", *, device: str = "auto", threads: int = 0, **parameters: Any
+        self,
+        reference: Sequences,
+        preset: str = "sr",
+        *,
+        device: str = RunOptions.device,
+        threads: int = RunOptions.threads,
+        **parameters: Any,
     ) -> None:
         self._params = MapParams.of_preset(preset, **{_FIELDS.get(name, name): parameters[name] for name in parameters})
         self._preset, self._options = preset, RunOptions.of_api(device, threads)

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
-from gpualign.map.inputs import ENDINGS, MapFiles, RecordOptions, Sample
-from gpualign.map.output_options import output_options, record_options, take_layout, take_tags
-from gpualign.map.params import ALL_LOCI, PRESET_ALIASES, PRESETS, MapParams, Reporting, Scoring, Seeding, values_of
-from gpualign.options import option_of, run_options, seed_options, take_run_options
+from gpualign.fields import take
+from gpualign.map.inputs import ENDINGS, MapFiles, RecordOptions, Sample, TagOptions
+from gpualign.map.output_options import output_options, sorting_options, take_layout, take_tags
+from gpualign.map.params import ALL_LOCI, PRESET_ALIASES, PRESETS, MapParams, Pairing, Reporting, Scoring, Seeding
+from gpualign.options import headed, options_of, run_options, take_run_options
 from gpualign.records.methylation import MethylationRules
-from gpualign.records.options import mark_option, marking_options, take_marking, take_read_group
+from gpualign.records.options import mark_option, marking_options, read_group_options, take_marking, take_read_group
 from gpualign.text.paths import listed_files
-
-T = TypeVar("T")
-_DEFAULT = click.core.ParameterSource.DEFAULT
 
 
 class _Preset(click.Choice):  # type: ignore[type-arg]
@@ -46,142 +44,106 @@ class _MapCommand(click.Command):
 @click.argument("reference", metavar="REF")
 @click.argument("reads", metavar="READS", required=False)
 @click.argument("mates", metavar="[READS2]", required=False)
-@click.option(
-    "-1", "first_ends", metavar="FILE", multiple=True, help="R1 files of pairs, instead of READS; repeatable."
+@headed(
+    "Reads",
+    click.option(
+        "-1", "first_ends", metavar="FILE", multiple=True, help="R1 files of pairs, instead of READS; repeatable."
+    ),
+    click.option("-2", "second_ends", metavar="FILE", multiple=True, help="R2 files, as many as for -1."),
+    options_of(MapFiles, "interleaved", "check_names"),
+    options_of(RecordOptions, "copy_comments"),
+    click.option(
+        "--samples",
+        "sheet",
+        metavar="FILE",
+        help="Map the samples of this table (CSV or TSV: sample, fastq_1, fastq_2, …) instead of READS. -o is the "
+        "folder for their outputs, SAMPLE.bam if the table names no output. --coverage, --duplicate-metrics and "
+        "--methylation are endings: .bedgraph makes SAMPLE.bedgraph.",
+    ),
+    click.option(
+        "--resume", metavar="DIR", help="With --samples: record finished samples in DIR, and skip them next time."
+    ),
 )
-@click.option("-2", "second_ends", metavar="FILE", multiple=True, help="R2 files, as many as for -1.")
-@click.option(
-    "--samples",
-    "sheet",
-    metavar="FILE",
-    help="Map the samples of this table (CSV or TSV: sample, fastq_1, fastq_2, …) instead of READS. -o is the folder "
-    "for their outputs, SAMPLE.bam if the table names no output. --coverage, --duplicate-metrics and --methylation are "
-    "endings: .bedgraph makes SAMPLE.bedgraph.",
+@headed(
+    "Kind of reads",
+    click.option(
+        "-x",
+        "--preset",
+        type=_Preset(tuple(PRESETS)),
+        default="sr",
+        show_default=True,
+        help="Kind of reads: sets several options at once (see Presets); explicit options win. minimap2's names are "
+        "taken, too.",
+    ),
+    click.option(
+        "--hic",
+        is_flag=True,
+        help="Hi-C: map mates one by one; of a split read the alignment at its 5' end is primary (bwa's -5SP).",
+    ),
+    click.option(
+        "--meth",
+        is_flag=True,
+        help="Bisulfite or EM-seq reads: R1 has C converted to T, R2 G to A; converted bases are not edits.",
+    ),
+    click.option("--pbat", is_flag=True, help="With --meth: a PBAT library; R1 has G converted to A, R2 C to T."),
+    click.option(
+        "--non-directional", is_flag=True, help="With --meth: map each template both ways, and keep the better one."
+    ),
 )
-@click.option(
-    "--resume", metavar="DIR", help="With --samples: record finished samples in DIR, and skip them next time."
+@headed(
+    "Pairs",
+    options_of(Pairing),
+    click.option(
+        "--fr", is_flag=True, help="Mates face each other. Without --fr, --rf and --ff the first pairs decide."
+    ),
+    click.option("--rf", is_flag=True, help="Mates face away from each other."),
+    click.option("--ff", is_flag=True, help="Mates lie on the same strand."),
 )
-@click.option(
-    "-x",
-    "--preset",
-    type=_Preset(tuple(PRESETS)),
-    default="sr",
-    show_default=True,
-    help="Kind of reads: sets several options at once (see Presets); explicit options win. minimap2's names are taken, "
-    "too.",
+@options_of(Seeding, "k", "w")
+@options_of(MapFiles, "save_index", "preload", "alt")
+@options_of(MapParams, "error_rate")
+@options_of(Seeding, "max_hits", "max_candidates")
+@headed(
+    "Sensitivity",
+    click.option(
+        "--sensitivity",
+        type=click.Choice(("default", "full")),
+        default="default",
+        show_default=True,
+        help="full: find every alignment within the error limit, with k and w chosen for the reads and all seed hits; "
+        "slow in repeats.",
+    ),
 )
-@click.option(
-    "--meth",
-    is_flag=True,
-    help="Bisulfite or EM-seq reads: R1 has C converted to T, R2 G to A; converted bases are not edits.",
+@options_of(MapParams, "end_to_end")
+@options_of(Scoring)
+@headed(
+    "Which alignments",
+    options_of(Reporting, "secondary"),
+    click.option("--secondary", "five", is_flag=True, help="Same as -N 5."),
+    click.option(
+        "-a",
+        "--all",
+        "everywhere",
+        is_flag=True,
+        help="Report all alignments within the error limit. In -ax PRESET, -a is minimap2's: SAM, the default output.",
+    ),
+    options_of(Reporting, "strata"),
 )
-@click.option("--pbat", is_flag=True, help="With --meth: a PBAT library; R1 has G converted to A, R2 C to T.")
-@click.option(
-    "--non-directional", is_flag=True, help="With --meth: map each template both ways, and keep the better one."
-)
-@click.option(
-    "--methylation",
-    metavar="FILE",
-    help="With --meth and --sort: count methylated and converted bases of each CpG, as MethylDackel's bedGraph "
-    "(FILE.bedgraph or .bg) or Bismark's coverage (FILE.cov), also with .gz. Any other name is a prefix: "
-    "FILE_CpG.bedGraph, FILE_CHG.bedGraph and FILE_CHH.bedGraph. With --samples: what follows each sample's name.",
-)
-@option_of(MethylationRules, "--min-mapq", help="With --meth: minimum mapping quality of records whose bases count.")
-@option_of(MethylationRules, "--min-quality", help="With --meth: minimum quality of bases that count.")
-@click.option("--rrbs", is_flag=True, help="With --meth: do not count bases that were filled in at MspI sites.")
-@click.option(
-    "--max-unconverted",
-    type=int,
-    metavar="INT",
-    help="With --meth: flag a template (0x200) if one of its reads has more than INT methylated bases outside CpG.",
-)
-@click.option("-p", "--interleaved", is_flag=True, help="Neighbouring reads of the same name are pairs, others single.")
-@click.option(
-    "-I",
-    "--insert-size",
-    metavar="MEAN[,SD[,MAX[,MIN]]]",
-    help="Insert size of pairs: the outer distance in bases.  [default: estimated from the first pairs]",
-)
-@click.option("--fr", is_flag=True, help="Mates face each other. Without --fr, --rf and --ff the first pairs decide.")
-@click.option("--rf", is_flag=True, help="Mates face away from each other.")
-@click.option("--ff", is_flag=True, help="Mates lie on the same strand.")
-@click.option("--no-check-names", is_flag=True, help="Do not compare the names of mates.")
-@option_of(
-    MapParams,
-    "-e",
-    "--error-rate",
-    metavar="RATE",
-    help="Edits allowed in an end-to-end alignment, as a fraction of the read's length, rounded down (--meth: 0.14).",
-)
-@seed_options
-@click.option("-d", "--save-index", metavar="FILE.gpi", help="Save the index, to be used as REF next time.")
-@click.option(
-    "--alt",
-    metavar="FILE",
-    help="ALT contigs: bwa's .alt file, or 'names' for those called *_alt and HLA*. Reads are mapped and paired on the "
-    "others; better hits on ALT contigs are supplementary.",
-)
-@click.option(
-    "--preload",
-    is_flag=True,
-    help="Share a saved index with other processes that use --preload, and lock it in memory.",
-)
-@option_of(Scoring, "-A", "--match", help="Score of a match.")
-@option_of(Scoring, "-B", "--mismatch", help="Penalty for a mismatch.")
-@option_of(Scoring, "-O", "--gap-open", help="Penalty for opening a gap: a gap of length l costs O + l * E.")
-@option_of(Scoring, "-E", "--gap-extend", help="Penalty for each base of a gap.")
-@option_of(Scoring, "-L", "--clip", "clip_penalty", help="Penalty for clipping one end of the read.")
-@option_of(Seeding, "--max-hits", help="Seed hits to follow per read, rarest seeds first.")
-@option_of(Seeding, "--max-candidates", help="Candidates to verify per read.")
-@click.option(
-    "--sensitivity",
-    type=click.Choice(("default", "full")),
-    default="default",
-    show_default=True,
-    help="full: find every alignment within the error limit, with k and w chosen for the reads and all seed hits; slow "
-    "in repeats.",
-)
-@click.option(
-    "--end-to-end",
-    is_flag=True,
-    help="Leave reads that do not align end to end unmapped, instead of splitting or clipping them.",
-)
-@option_of(Reporting, "-N", "secondary", help="Report up to INT secondary alignments of a read, best first.")
-@click.option("--secondary", "five", is_flag=True, help="Same as -N 5.")
-@click.option(
-    "-a",
-    "--all",
-    "everywhere",
-    is_flag=True,
-    help="Report all alignments within the error limit. In -ax PRESET, -a is minimap2's: SAM, the default output.",
-)
-@click.option(
-    "--strata",
-    type=int,
-    metavar="INT",
-    help="Report secondary alignments with up to INT edits more than the best; without -N, all of them.",
-)
-@click.option("--eqx", is_flag=True, help="Write = and X in CIGARs instead of M.")
-@click.option(
-    "-Y", "--soft-supplementary", is_flag=True, help="Soft-clip supplementary records: they keep the whole sequence."
-)
-@click.option(
-    "--secondary-seq",
-    "secondary_sequence",
-    is_flag=True,
-    help="Write the sequence and qualities of secondary records, too.",
-)
-@record_options
+@options_of(TagOptions, "xa")
+@options_of(RecordOptions, "no_unmapped")
+@read_group_options
+@options_of(RecordOptions, "eqx", "soft_supplementary", "secondary_sequence")
+@options_of(TagOptions, "cs", "extra")
 @output_options
+@options_of(MapFiles, "unmapped_reads", "mapped_reads", "report_page")
+@sorting_options
 @mark_option
 @marking_options
+@options_of(MapFiles, "methylation")
+@options_of(MethylationRules)
 @run_options
-@click.pass_context
 def command(
-    context: click.Context,
-    /,
     preset: str,
-    no_check_names: bool,
     sensitivity: str,
     five: bool,
     everywhere: bool,
@@ -228,7 +190,7 @@ def command(
     values["read_group"] = take_read_group(values)
     from gpualign.map.run import run_map
 
-    given_secondary = context.get_parameter_source("secondary") != _DEFAULT
+    given_secondary = values["secondary"] is not None
     if everywhere and given_secondary:
         raise click.UsageError("-a reports all alignments, -N some: choose one")
     if everywhere or (values["strata"] is not None and not given_secondary and not five):
@@ -243,13 +205,11 @@ def command(
     values["full"] = sensitivity == "full"
     values["orientation"] = _take_orientation(values)
     values["meth"] = _take_library(values)
-    values["methylation_rules"] = _taken(MethylationRules, values)
-    values |= {"command_line": options.command_line, "check_names": not no_check_names}
+    values["methylation_rules"] = take(MethylationRules, values)
+    values["command_line"] = options.command_line
     sheet, resume = values.pop("sheet"), values.pop("resume")
-    files, records = _taken(MapFiles, values), _taken(RecordOptions, values)
-    of_reads = values_of(preset, values["meth"], values["full"])
-    by_default = {name for name in of_reads if context.get_parameter_source(name) == _DEFAULT}
-    given = {name: value for name, value in values.items() if name not in by_default}
+    files, records = take(MapFiles, values), take(RecordOptions, values)
+    given = {name: value for name, value in values.items() if value is not None}
     params = MapParams.of_preset(preset, **given)
     if sheet is None:
         if resume is not None:
@@ -260,12 +220,6 @@ def command(
 
     _check_sheet_options(files, records)
     run_samples(SampleSheet(sheet, files, options.output, resume), params, options, layout, records)
-
-
-def _taken(kind: type[T], values: dict[str, Any]) -> T:
-    """Remove a dataclass's fields from the command's keyword arguments and construct it."""
-    names = [field.name for field in dataclasses.fields(kind) if field.name in values]  # type: ignore[arg-type]
-    return kind(**{name: values.pop(name) for name in names})
 
 
 def _check_sheet_options(files: MapFiles, records: RecordOptions) -> None:

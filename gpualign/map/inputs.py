@@ -5,20 +5,21 @@ from __future__ import annotations
 import os
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import product
-from typing import Any
+from typing import Any, Literal
 
 from gpualign.checks import set_whole_numbers
 from gpualign.errors import UsageError, check_range, counted
+from gpualign.fields import check_choices, parameter
 from gpualign.map.params import MapParams
 from gpualign.params import RunOptions
 from gpualign.reads.lanes import Lanes
 from gpualign.records.alignment_output import AlignmentLayout
-from gpualign.records.coverage import coverage_paths
 from gpualign.records.duplicates import DuplicateMarking
 from gpualign.records.methylation import MethylationRules, methylation_paths
 from gpualign.records.sam_header import parse_read_group
+from gpualign.records.side_files import SideFiles
 from gpualign.seeds.index.file import check_index_path, is_index
 from gpualign.seeds.index.minimizers import AltPart
 from gpualign.text.paths import are_same
@@ -26,9 +27,13 @@ from gpualign.text.paths import are_same
 #: outputs of which `--samples` takes the endings of each sample's files, with examples
 ENDINGS = {"methylation": ".bedgraph or .cov", "coverage": ".bedgraph", "duplicate_metrics": ".metrics.txt"}
 
+_reads, _index, _output = (partial(parameter, under=heading) for heading in ("Reads", "Index", "Output"))
+_which, _records = partial(parameter, under="Which alignments"), partial(parameter, under="Records and tags")
+_methylation = partial(parameter, under="Methylation")
+
 
 @dataclass(frozen=True)
-class MapFiles:
+class MapFiles(SideFiles):
     """The files of a run except the output.
 
     Attributes:
@@ -36,36 +41,56 @@ class MapFiles:
         reads: FASTA, FASTQ, SAM, BAM or CRAM files, such as a sequencer's lanes, which are read one after the other;
             "-" is standard input.
         mates: R2, as many files as R1; none: no pairs in two files.
-        interleaved: neighbours of one name in ``reads`` are pairs; always so for BAM whose first read is paired.
+        interleaved: always so for BAM whose first read is paired.
         check_names: mates must have one name (but for /1 and /2), and an interleaved file must have pairs.
-        save_index: path of the index to save, or None.
         alt: bwa's .alt file; "": ALT contigs by their names; None: all contigs are primary.
-        preload: map a saved index into memory, shared with other processes, and lock it.
         keep_index: save the index next to the reference, and use it next time.
-        unmapped_reads, mapped_reads: paths for the reads themselves, or None; a pair counts as mapped if a mate is.
-        report_page: path of the HTML report, or None.
-        duplicate_metrics: path of Picard's duplicate metrics, or None.
-        coverage: path of the coverage, bedGraph or mosdepth's prefix (:func:`coverage_paths`), or None.
-        methylation: path of the counts of cytosines (:func:`methylation_paths`), or None.
     """
 
     reference: str
     reads: tuple[str, ...]
     mates: tuple[str, ...] = ()
-    interleaved: bool = False
-    check_names: bool = True
-    save_index: str | None = None
-    alt: str | None = None
-    preload: bool = False
+    interleaved: bool = _reads(
+        False, "-p --interleaved", "Neighbouring reads of the same name are pairs, others single."
+    )
+    check_names: bool = _reads(True, "--no-check-names", "Do not compare the names of mates.")
+    save_index: str | None = _index(
+        None, "-d --save-index", "Save the index, to be used as REF next time.", metavar="FILE.gpi"
+    )
+    preload: bool = _index(
+        False, "--preload", "Share a saved index with other processes that use --preload, and lock it in memory."
+    )
+    alt: str | None = _index(
+        None,
+        "--alt",
+        "ALT contigs: bwa's .alt file, or 'names' for those called *_alt and HLA*. Reads are mapped and paired on the "
+        "others; better hits on ALT contigs are supplementary.",
+        metavar="FILE",
+    )
     keep_index: bool = False
-    unmapped_reads: str | None = None
-    mapped_reads: str | None = None
-    report_page: str | None = None
-    duplicate_metrics: str | None = None
-    coverage: str | None = None
-    methylation: str | None = None
+    unmapped_reads: str | None = _output(
+        None,
+        "--un",
+        "Write unmapped reads, and pairs with no mapped mate, to this FASTQ file (.gz: compressed).",
+        metavar="FILE",
+    )
+    mapped_reads: str | None = _output(
+        None, "--al", "Write mapped reads to this FASTQ file, and pairs with at least one mapped mate.", metavar="FILE"
+    )
+    report_page: str | None = _output(
+        None, "--report", "Write the run report as an HTML page with plots.", metavar="FILE.html"
+    )
+    methylation: str | None = _methylation(
+        None,
+        "--methylation",
+        "With --meth and --sort: count methylated and converted bases of each CpG, as MethylDackel's bedGraph "
+        "(FILE.bedgraph or .bg) or Bismark's coverage (FILE.cov), also with .gz. Any other name is a prefix: "
+        "FILE_CpG.bedGraph, FILE_CHG.bedGraph and FILE_CHH.bedGraph. With --samples: what follows each sample's name.",
+        metavar="FILE",
+    )
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_index_path(self.save_index)
         if (self.reference, *self.files).count("-") > 1:
             raise UsageError("standard input (-) is given more than once")
@@ -74,8 +99,6 @@ class MapFiles:
             raise UsageError(f"each file of R1 needs one of R2: there are {files}")
         if self.methylation == "-":
             raise UsageError("methylation goes to files: give a name that ends in .bedgraph or .cov, or a prefix")
-        if self.coverage == "-":
-            raise UsageError("coverage goes to files: give a name that ends in .bedgraph, or mosdepth's prefix")
         pairs = product(filter(None, self.reads), filter(None, self.mates))
         if twice := next((both for both in pairs if are_same(*both)), None):
             named = twice[0] if twice[0] == twice[1] else f"{twice[0]}, which is {twice[1]},"
@@ -92,9 +115,8 @@ class MapFiles:
     def written(self) -> tuple[str | None, ...]:
         """Paths of outputs other than the main one."""
         reads = self.unmapped_reads, self.mapped_reads
-        coverage = () if self.coverage is None else coverage_paths(self.coverage)
         methylation = () if self.methylation is None else methylation_paths(self.methylation)
-        return (self.save_index, *reads, self.report_page, self.duplicate_metrics, *coverage, *methylation)
+        return (self.save_index, *reads, self.report_page, *super().written, *methylation)
 
     @property
     def write_reads(self) -> bool:
@@ -103,7 +125,7 @@ class MapFiles:
 
 
 #: forms of cs, in the order of native code
-CS_FORMS = ("none", "short", "long")
+_CS_FORMS = (None, "short", "long")
 #: optional tags
 EXTRA_TAGS = ("XS", "HN", "ms", "XM", "XR", "XG")
 #: those of bisulfite reads, in the order of native code's bits; YD and YC are the first bit
@@ -117,23 +139,35 @@ class TagOptions:
     """Optional tags of the records, most of them bwa's.
 
     Attributes:
-        xa: put secondary alignments into XA of the primary record, if there are at most so many; 0: no XA.
         xa_alt: the limit if one of them is on an ALT contig.
         secondary_records: write secondary alignments as records if there is no XA.
         xa_share: their minimum score for XA, as a share of the primary score.
         scored: write XB, with score and quality, instead of XA.
         extra: some of :data:`EXTRA_TAGS`: best score of a secondary alignment; number of competing alignments with the
             primary one; sum of the mate's base qualities of at least 15; Bismark's tags of bisulfite reads.
-        cs: one of :data:`CS_FORMS`.
     """
 
-    xa: int = 0
+    xa: int = _which(
+        0,
+        "--xa",
+        "Write secondary alignments with at least 80 % of the best score to XA of the primary record, not as records, "
+        "if there are at most INT.",
+        limits=(0, None),
+        show_default=False,
+    )
     xa_alt: int = 200
     secondary_records: bool = True
     xa_share: float = 0.8
     scored: bool = False
-    extra: tuple[str, ...] = ()
-    cs: str = "none"
+    cs: Literal["short", "long"] | None = _records(None, "--cs", "Write the cs tag, as minimap2 does.")
+    extra: tuple[str, ...] = _records(
+        (),
+        "--tags",
+        "Write some of XS (best score of a secondary alignment), HN (alignments that compete) and ms (sum of the "
+        "mate's base qualities), with --meth also Bismark's XM, XR and XG, separated by commas.",
+        metavar="LIST",
+        show_default=False,
+    )
 
     def __post_init__(self) -> None:
         set_whole_numbers(self)
@@ -142,8 +176,7 @@ class TagOptions:
             raise UsageError(f"the share of the best score for XA must be above 0 and at most 1, not {self.xa_share}")
         if unknown := set(self.extra) - set(EXTRA_TAGS):
             raise UsageError(f"unknown tag {min(unknown)} (known: {', '.join(EXTRA_TAGS)})")
-        if self.cs not in CS_FORMS:
-            raise UsageError(f"cs must be one of {', '.join(CS_FORMS)}, not {self.cs!r}")
+        check_choices(self)
 
     @property
     def needed(self) -> int:
@@ -165,7 +198,7 @@ class TagOptions:
             "hits": "HN" in self.extra,
             "mate_qualities": "ms" in self.extra,
             "bisulfite": sum(2 << bit for bit, tag in enumerate(METH_TAGS) if tag in self.extra),
-            "cs": CS_FORMS.index(self.cs),
+            "cs": _CS_FORMS.index(self.cs),
         }
 
 
@@ -174,11 +207,6 @@ class RecordOptions:
     """Options of the records.
 
     Attributes:
-        eqx: write = and X in CIGARs instead of M.
-        soft_supplementary: soft-clip supplementary records, with the whole sequence.
-        secondary_sequence: write the sequence and qualities of secondary records too.
-        copy_comments: copy SAM tags in comments of FASTA and FASTQ records.
-        no_unmapped: omit unmapped reads, and pairs whose mates are both unmapped.
         min_score: omit alignments with a lower score; reads without others are unmapped.
         five_prime: the first alignment of a split read, by position in the read, is primary.
         split_as_secondary: flag supplementary alignments as secondary, for programs older than SAM 1.4.
@@ -191,11 +219,17 @@ class RecordOptions:
         command_line: for the header's @PG.
     """
 
-    eqx: bool = False
-    soft_supplementary: bool = False
-    secondary_sequence: bool = False
-    copy_comments: bool = False
-    no_unmapped: bool = False
+    copy_comments: bool = _reads(False, "-C --copy-comments", "Copy fields of comments that are SAM tags (XX:T:value).")
+    no_unmapped: bool = _which(
+        False, "-U --no-unal --sam-hit-only", "Leave out unmapped reads, and pairs if neither mate is mapped."
+    )
+    eqx: bool = _records(False, "--eqx", "Write = and X in CIGARs instead of M.")
+    soft_supplementary: bool = _records(
+        False, "-Y --soft-supplementary", "Soft-clip supplementary records: they keep the whole sequence."
+    )
+    secondary_sequence: bool = _records(
+        False, "--secondary-seq", "Write the sequence and qualities of secondary records, too."
+    )
     min_score: int = 0
     five_prime: bool = False
     split_as_secondary: bool = False

@@ -9,8 +9,8 @@ import click
 
 from gpualign.checks import penalty
 from gpualign.map.inputs import MapFiles, RecordOptions, Sample, TagOptions
-from gpualign.map.params import ALL_LOCI, MapParams, Scoring
-from gpualign.options import command_line, debug_option, default_of, option_of, together
+from gpualign.map.params import ALL_LOCI, Chaining, MapParams, Pairing, Scoring
+from gpualign.options import command_line, debug_option, headed, options_of
 from gpualign.params import RunOptions
 from gpualign.report import print_line
 
@@ -40,6 +40,7 @@ _IGNORED_FLAGS = {
 }
 _PRESETS = {"pacbio": "ont", "ont2d": "ont", "intractg": "sr", "pbread": "ont"}
 _LARGEST_BATCH = 1 << 24
+_XA, _MIN_SCORE = 5, Chaining.min_score
 
 
 @dataclass
@@ -78,27 +79,45 @@ def _hidden(command: Any) -> Any:
     return command
 
 
-_scores = together(
+_scores = headed(
+    "Scores",
     click.option(
-        "-A", "match", type=int, metavar="INT", help="Score of a match; scales -B -O -E -L -U -T.  [default: 1]"
+        "-A",
+        "match",
+        type=int,
+        metavar="INT",
+        help=f"Score of a match; scales -B -O -E -L -U -T.  [default: {Scoring.match}]",
     ),
-    click.option("-B", "mismatch", type=int, metavar="INT", help="Penalty for a mismatch.  [default: 4]"),
-    click.option("-O", "gap_open", metavar="INT[,INT]", help="Penalty for opening a gap.  [default: 6]"),
-    click.option("-E", "gap_extend", metavar="INT[,INT]", help="Penalty for each base of a gap.  [default: 1]"),
-    click.option("-L", "clip", metavar="INT[,INT]", help="Penalty for clipping an end.  [default: 5]"),
-    click.option("-U", "unpaired", type=int, metavar="INT", help="Penalty for unpaired mates.  [default: 17]"),
-    click.option("-T", "min_score", type=int, metavar="INT", help="Minimum score of an alignment.  [default: 30]"),
+    click.option(
+        "-B", "mismatch", type=int, metavar="INT", help=f"Penalty for a mismatch.  [default: {Scoring.mismatch}]"
+    ),
+    click.option(
+        "-O", "gap_open", metavar="INT[,INT]", help=f"Penalty for opening a gap.  [default: {Scoring.gap_open}]"
+    ),
+    click.option(
+        "-E",
+        "gap_extend",
+        metavar="INT[,INT]",
+        help=f"Penalty for each base of a gap.  [default: {Scoring.gap_extend}]",
+    ),
+    click.option(
+        "-L", "clip", metavar="INT[,INT]", help=f"Penalty for clipping an end.  [default: {Scoring.clip_penalty}]"
+    ),
+    click.option(
+        "-U",
+        "unpaired",
+        type=int,
+        metavar="INT",
+        help=f"Penalty for unpaired mates.  [default: {Pairing.unpaired_penalty}]",
+    ),
+    click.option(
+        "-T", "min_score", type=int, metavar="INT", help=f"Minimum score of an alignment.  [default: {_MIN_SCORE}]"
+    ),
 )
 
 
-_output = together(
-    click.option(
-        "-o",
-        "-f",
-        "output",
-        metavar="FILE",
-        help="Output; .bam and .cram choose the format.  [default: standard output]",
-    ),
+_records_and_tags = headed(
+    "Records and tags",
     click.option("-R", "read_group", metavar="STR", help=r"Read group: '@RG\tID:x\tSM:y'."),
     click.option("-H", "header", metavar="STR/FILE", help="A header line, if it begins with @, or a file of them."),
     click.option("-a", "everything", is_flag=True, help="Report all alignments, as secondary records."),
@@ -111,11 +130,16 @@ _output = together(
         "-h",
         "hits",
         metavar="INT[,INT]",
-        help="Write XA if a read has at most INT secondary alignments.  [default: 5,200]",
+        help=f"Write XA if a read has at most INT secondary alignments.  [default: {_XA},{TagOptions.xa_alt}]",
     ),
     click.option(
-        "-z", "share", type=float, metavar="FLOAT", help="Minimum share of the best score for XA.  [default: 0.8]"
+        "-z",
+        "share",
+        type=float,
+        metavar="FLOAT",
+        help=f"Minimum share of the best score for XA.  [default: {TagOptions.xa_share}]",
     ),
+    click.option("-j", "no_alt", is_flag=True, help="Treat ALT contigs as primary ones."),
 )
 
 
@@ -123,31 +147,46 @@ _output = together(
 @click.argument("reference", metavar="REF")
 @click.argument("reads", metavar="R1")
 @click.argument("mates", metavar="[R2]", required=False)
-@click.option(
-    "-t", "threads", type=click.IntRange(min=1), default=1, show_default=True, metavar="INT", help="CPU threads."
+@headed(
+    "Reads",
+    click.option("-p", "interleaved", is_flag=True, help="Neighbouring reads of the same name in R1 are pairs."),
+    click.option("-P", "apart", is_flag=True, help="Map the mates of a pair one by one."),
+    click.option("-I", "insert_size", metavar="MEAN[,SD[,MAX[,MIN]]]", help="Insert size.  [default: estimated]"),
+    click.option("-x", "preset", type=click.Choice(tuple(_PRESETS)), help="Kind of reads."),
+    click.option("--meth", is_flag=True, help="Bisulfite or EM-seq reads, as for `map`."),
 )
-@click.option("-p", "interleaved", is_flag=True, help="Neighbouring reads of the same name in R1 are pairs.")
-@click.option("-P", "apart", is_flag=True, help="Map the mates of a pair one by one.")
-@click.option("-I", "insert_size", metavar="MEAN[,SD[,MAX[,MIN]]]", help="Insert size.  [default: estimated]")
-@click.option("--meth", is_flag=True, help="Bisulfite or EM-seq reads, as for `map`.")
-@click.option("-x", "preset", type=click.Choice(tuple(_PRESETS)), help="Kind of reads.")
 @_scores
-@_output
-@click.option("-j", "no_alt", is_flag=True, help="Treat ALT contigs as primary ones.")
-@click.option(
-    "-K", "batch", type=click.IntRange(min=1), metavar="INT", help="Bases per batch; the output does not depend on it."
+@_records_and_tags
+@headed(
+    "Output",
+    click.option(
+        "-o",
+        "-f",
+        "output",
+        metavar="FILE",
+        help="Output; .bam and .cram choose the format.  [default: standard output]",
+    ),
+    click.option("--sort", is_flag=True, help="Sort by coordinate."),
+    click.option("--write-index", is_flag=True, help="With --sort: write an index next to the output."),
+    click.option("--report", "report_page", metavar="FILE.html", help="Write the run report as an HTML page."),
 )
-@click.option("-v", "verbosity", type=int, default=3, show_default=True, metavar="INT", help="0 or 1: only errors.")
-@click.option("--sort", is_flag=True, help="Sort by coordinate.")
-@click.option("--write-index", is_flag=True, help="With --sort: write an index next to the output.")
-@option_of(RunOptions, "--device", metavar="DEV", help="As for `map`.")
-@click.option(
-    "--preload",
-    is_flag=True,
-    help="Share a saved index with other processes that use --preload, and lock it in memory.",
+@headed(
+    "Running",
+    click.option(
+        "-t", "threads", type=click.IntRange(min=1), default=1, show_default=True, metavar="INT", help="CPU threads."
+    ),
+    click.option(
+        "-K",
+        "batch",
+        type=click.IntRange(min=1),
+        metavar="INT",
+        help="Bases per batch; the output does not depend on it.",
+    ),
+    click.option("-v", "verbosity", type=int, default=3, show_default=True, metavar="INT", help="0 or 1: only errors."),
+    click.option("--device", metavar="DEV", help=f"As for `map`.  [default: {RunOptions.device}]"),
+    options_of(MapFiles, "preload"),
+    options_of(RunOptions, "json"),
 )
-@click.option("--json", metavar="FILE", help="Write a run report as JSON.")
-@click.option("--report", "report_page", metavar="FILE.html", help="Write the run report as an HTML page.")
 @debug_option
 @_hidden
 def command(**values: Any) -> None:
@@ -182,8 +221,8 @@ def command(**values: Any) -> None:
     options = RunOptions(
         output=values["output"],
         threads=values["threads"],
-        device=values["device"],
-        batch_size=min(values["batch"] or default_of(RunOptions, "batch_size"), _LARGEST_BATCH),
+        device=values["device"] or RunOptions.device,
+        batch_size=min(values["batch"] or RunOptions.batch_size, _LARGEST_BATCH),
         quiet=quiet,
         json=values["json"],
         command_line=command_line(),
@@ -196,7 +235,7 @@ def command(**values: Any) -> None:
         interleaved=values["interleaved"],
         check_names=not values["interleaved"],  # bwa takes any mixture of pairs and single reads
         alt=None if values["no_alt"] or values["meth"] else alt_file(reference),
-        preload=values["preload"],
+        preload=bool(values["preload"]),
         keep_index=True,
         report_page=values["report_page"],
     )
@@ -225,8 +264,8 @@ def _params(bwa: BwaOptions) -> MapParams:
     if preset == "intractg":
         explicit = {**explicit, **{k: v for k, v in {"mismatch": 9, "gap_open": 16}.items() if explicit[k] is None}}
     elif (scale := values["match"] or 1) > 1:
-        usual = {name: default_of(Scoring, name) for name in ("mismatch", "gap_open", "gap_extend", "clip_penalty")}
-        usual["unpaired_penalty"] = 17
+        usual = {name: getattr(Scoring, name) for name in ("mismatch", "gap_open", "gap_extend", "clip_penalty")}
+        usual["unpaired_penalty"] = Pairing.unpaired_penalty
         explicit |= {name: scale * value for name, value in usual.items() if explicit[name] is None}
     explicit = {name: value for name, value in explicit.items() if value is not None}
     explicit["insert_size"] = values["insert_size"]
@@ -238,13 +277,13 @@ def _params(bwa: BwaOptions) -> MapParams:
 
 def _tags(bwa: BwaOptions) -> TagOptions:
     values = bwa.values
-    maximum = _numbers_of("5,200" if values["hits"] is None else values["hits"])
+    maximum = _numbers_of(f"{_XA},{TagOptions.xa_alt}" if values["hits"] is None else values["hits"])
     share = values["share"]
     return TagOptions(
         xa=0 if values["everything"] else maximum[0],
         xa_alt=maximum[1],
         secondary_records=values["everything"],
-        xa_share=0.8 if share is None else share,
+        xa_share=TagOptions.xa_share if share is None else share,
         scored=values["scored"],
         extra=("XS", "HN"),
     )
@@ -264,7 +303,7 @@ def _records(bwa: BwaOptions) -> RecordOptions:
     return RecordOptions(
         soft_supplementary=values["soft"],
         copy_comments=values["comments"],
-        min_score=30 * (values["match"] or 1) if minimum is None else minimum,
+        min_score=_MIN_SCORE * (values["match"] or 1) if minimum is None else minimum,
         five_prime=values["five_prime"],
         split_as_secondary=values["as_secondary"],
         tags=_tags(bwa),

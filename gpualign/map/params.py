@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,10 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.checks import set_penalties, set_whole_numbers
 from gpualign.errors import UsageError, check_range, counted
+from gpualign.fields import parameter
 from gpualign.map.pairs import PairModel, parse_insert_size
 from gpualign.seeds.index.minimizers import IndexParams
+from gpualign.seeds.index.params import SeedParams
 from gpualign.sequences.identity import edits_within
 
 
@@ -105,24 +108,24 @@ _MAX_PENALTIES = {
 #: no limit of strata
 NO_STRATA = (1 << 31) - 1
 
+_sensitivity, _scores = partial(parameter, under="Sensitivity"), partial(parameter, under="Scores")
+_pairs, _which = partial(parameter, under="Pairs"), partial(parameter, under="Which alignments")
+
 
 @dataclass(frozen=True)
-class Seeding:
+class Seeding(SeedParams):
     """Selection of seed hits.
 
     Attributes:
-        k, w: minimizer parameters; None: chosen from the reference's size, or the saved index's.
-        max_hits: seed hits followed per read, rarest seeds first (docs/internals/algorithms.md, "The repeat rule").
+        max_hits: see docs/internals/algorithms.md, "The repeat rule".
         max_candidates: loci verified per read, those with most seed hits; at least 1,024 for the one-substitution
             variants of a short read.
         full: find every locus within the error limit: follow all hits of an index that is dense enough for the reads,
             and search the whole reference for shorter reads.
     """
 
-    k: int | None = None
-    w: int | None = None
-    max_hits: int = 1000
-    max_candidates: int = 64
+    max_hits: int = _sensitivity(1000, "--max-hits", "Seed hits to follow per read, rarest seeds first.")
+    max_candidates: int = _sensitivity(64, "--max-candidates", "Candidates to verify per read.")
     full: bool = False
 
     def __post_init__(self) -> None:
@@ -142,11 +145,11 @@ class Scoring:
         long_gap_open, long_gap_extend: second gap penalty, used by the presets of long reads; both 0: none.
     """
 
-    match: int = 1
-    mismatch: int = 4
-    gap_open: int = 6
-    gap_extend: int = 1
-    clip_penalty: int = 5
+    match: int = _scores(1, "-A --match", "Score of a match.")
+    mismatch: int = _scores(4, "-B --mismatch", "Penalty for a mismatch.")
+    gap_open: int = _scores(6, "-O --gap-open", "Penalty for opening a gap: a gap of length l costs O + l * E.")
+    gap_extend: int = _scores(1, "-E --gap-extend", "Penalty for each base of a gap.")
+    clip_penalty: int = _scores(5, "-L --clip", "Penalty for clipping one end of the read.")
     long_gap_open: int = 0
     long_gap_extend: int = 0
 
@@ -172,13 +175,17 @@ class Pairing:
     """Parameters of pairs.
 
     Attributes:
-        insert_size: MEAN[,SD[,MAX[,MIN]]] of the pairs, or None to estimate it from the first ones.
         orientation: "fr", "rf" or "ff"; None: that of most of the first pairs, or "fr" if insert_size is given.
         unpaired_penalty: penalty of an unpaired alignment.
         together: map mates as pairs; False: one by one, as for Hi-C.
     """
 
-    insert_size: str | None = None
+    insert_size: str | None = _pairs(
+        None,
+        "-I --insert-size",
+        "Insert size of pairs: the outer distance in bases.  [default: estimated from the first pairs]",
+        metavar="MEAN[,SD[,MAX[,MIN]]]",
+    )
     orientation: str | None = None
     unpaired_penalty: int = 17
     together: bool = True
@@ -203,15 +210,14 @@ class Pairing:
 
 @dataclass(frozen=True)
 class Reporting:
-    """Which secondary alignments are reported.
+    """Which secondary alignments are reported."""
 
-    Attributes:
-        secondary: maximum per read.
-        strata: maximum of edits beyond those of the best alignment; None: the error limit.
-    """
-
-    secondary: int = 0
-    strata: int | None = None
+    secondary: int = _which(0, "-N", "Report up to INT secondary alignments of a read, best first.")
+    strata: int | None = _which(
+        None,
+        "--strata",
+        "Report secondary alignments with up to INT edits more than the best; without -N, all of them.",
+    )
 
     def __post_init__(self) -> None:
         set_whole_numbers(self)
@@ -229,16 +235,23 @@ class MapParams:
     """Parameters of `map`.
 
     Attributes:
-        error_rate: edits allowed in an end-to-end alignment, as a share of the read's length, rounded down.
-        end_to_end: leave reads unmapped that do not align end to end; False: align them by chaining.
         long_reads: map by chaining, with clipping; error_rate and max_candidates do not apply, and max_hits applies to
             each segment of a read.
         chaining: parameters of chaining.
         meth: one of :data:`METH_LIBRARIES`: the reads are bisulfite or EM-seq reads; None: they are not.
     """
 
-    error_rate: float = 0.085
-    end_to_end: bool = False
+    error_rate: float = _sensitivity(
+        0.085,
+        "-e --error-rate",
+        "Edits allowed in an end-to-end alignment, as a fraction of the read's length, rounded down (--meth: 0.14).",
+        metavar="RATE",
+    )
+    end_to_end: bool = _sensitivity(
+        False,
+        "--end-to-end",
+        "Leave reads that do not align end to end unmapped, instead of splitting or clipping them.",
+    )
     long_reads: bool = False
     seeding: Seeding = field(default_factory=Seeding)
     scoring: Scoring = field(default_factory=Scoring)

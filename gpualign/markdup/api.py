@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from typing import Any
 
-from gpualign.checks import field_names, takes_keywords
 from gpualign.errors import UsageError
+from gpualign.fields import takes_keywords
 from gpualign.markdup.params import Marking, RecordFiles
 from gpualign.markdup.run import run_markdup, run_sort
 from gpualign.params import RunOptions
@@ -15,17 +16,18 @@ from gpualign.records.duplicates import DuplicateMarking
 from gpualign.records.record_sorter import RECORD_ORDERS, RecordOrder
 
 Path = str | os.PathLike[str]
+_LAYOUT = [field.name for field in dataclasses.fields(AlignmentLayout)]
 
 
-@takes_keywords(*field_names(AlignmentLayout, "hold"))
+@takes_keywords(AlignmentLayout, without=["hold"])
 def sort(
     records: Path,
     output: Path,
     *,
     order: RecordOrder = "coordinate",
     reference: Path | None = None,
-    device: str = "auto",
-    threads: int = 0,
+    device: str = RunOptions.device,
+    threads: int = RunOptions.threads,
     **layout: Any,
 ) -> dict[str, Any]:
     """Sort the records of a SAM, BAM or CRAM file, as ``gpualign sort`` does.
@@ -42,8 +44,7 @@ def sort(
     Args:
         order: "coordinate", "template", or by name: "natural", "lexicographic" or "picard".
         reference: FASTA of CRAM files.
-        layout: of :class:`gpualign.records.alignment_output.AlignmentLayout`: ``format``, ``write_index``,
-            ``compression_level``, ``sort_memory``, ``tmp_dir``.
+        layout: of :class:`gpualign.records.alignment_output.AlignmentLayout`.
 
     Returns:
         The fields of the command's JSON report.
@@ -57,7 +58,7 @@ def sort(
     return run_sort(files, _options(output, device, threads), AlignmentLayout(order=order, **layout))
 
 
-@takes_keywords(*field_names(DuplicateMarking))
+@takes_keywords(DuplicateMarking, AlignmentLayout, without=["hold"])
 def mark_duplicates(
     records: Path,
     output: Path,
@@ -68,14 +69,9 @@ def mark_duplicates(
     reference: Path | None = None,
     metrics: Path | None = None,
     coverage: Path | None = None,
-    format: str | None = None,
-    write_index: bool = False,
-    compression_level: int | None = None,
-    sort_memory: int | None = None,
-    tmp_dir: Path | None = None,
-    device: str = "auto",
-    threads: int = 0,
-    **marking: Any,
+    device: str = RunOptions.device,
+    threads: int = RunOptions.threads,
+    **parameters: Any,
 ) -> dict[str, Any]:
     """Mark duplicates in a SAM, BAM or CRAM file, as ``gpualign markdup`` does.
 
@@ -84,10 +80,8 @@ def mark_duplicates(
         mate_tags: add MC, MQ and ms to mates that lack them; None: unless the input is sorted by coordinate.
         read_group: an @RG line, such as ``"@RG\\tID:x\\tSM:y"``, in place of the records' own.
         metrics, coverage: files, as for the command.
-        tmp_dir: folder for temporary files; None: as the command chooses it.
-        marking: of :class:`gpualign.records.duplicates.DuplicateMarking`: ``remove``, ``optical_distance``,
-            ``barcode_tags``, ``barcode_in_name``, ``umi_distance``, ``duplex``, ``group``, ``count``, ``tag_kind``,
-            ``by_read_group``, ``keep_first``.
+        parameters: of :class:`gpualign.records.duplicates.DuplicateMarking` and
+            :class:`gpualign.records.alignment_output.AlignmentLayout`. ``tag_kind`` is False here.
 
     Returns:
         The fields of the command's JSON report, with ``duplicates``.
@@ -97,15 +91,16 @@ def mark_duplicates(
     """
     if order not in RECORD_ORDERS:
         raise UsageError(f"order must be one of {', '.join(RECORD_ORDERS)}, not {order!r}")
-    files = RecordFiles(os.fspath(records), _path(reference), _path(metrics), _path(coverage))
-    wanted = Marking(DuplicateMarking(**{"tag_kind": False, **marking}), mate_tags, read_group)
+    files = RecordFiles(
+        os.fspath(records), _path(reference), duplicate_metrics=_path(metrics), coverage=_path(coverage)
+    )
+    layout = {name: parameters.pop(name) for name in _LAYOUT if name in parameters}
+    wanted = Marking(DuplicateMarking(**{"tag_kind": False, **parameters}), mate_tags, read_group)
 
-    def layout(order: RecordOrder) -> AlignmentLayout:
-        return AlignmentLayout(
-            format, order, sort_memory, write_index, compression_level, hold=True, tmp_dir=_path(tmp_dir)
-        )
+    def layout_of(order: RecordOrder) -> AlignmentLayout:
+        return AlignmentLayout(order=order, hold=True, **layout)
 
-    return run_markdup(files, wanted, _options(output, device, threads), order, layout)
+    return run_markdup(files, wanted, _options(output, device, threads), order, layout_of)
 
 
 def _path(path: Path | None) -> str | None:

@@ -6,11 +6,11 @@ from typing import Any
 
 import click
 
-from gpualign.markdup.options import input_options, samtools_options, take_layout, take_samtools_options
+from gpualign.fields import take
+from gpualign.markdup.options import output_options, samtools_options, take_layout, take_samtools_options
 from gpualign.markdup.params import Marking, RecordFiles
-from gpualign.options import command_line, local_run_options, take_run_options
+from gpualign.options import command_line, headed, local_run_options, options_of, take_run_options
 from gpualign.records.options import (
-    layout_options,
     marking_options,
     read_group_options,
     take_marking,
@@ -21,30 +21,39 @@ from gpualign.records.record_sorter import RECORD_ORDERS, RecordOrder
 
 @click.command("markdup")
 @click.argument("records", metavar="IN")
-@click.option("--sort", is_flag=True, help="Sort the output by coordinate; same as --order coordinate.")
-@click.option(
-    "--order",
-    type=click.Choice(RECORD_ORDERS),
-    help="Order of the output: that of the input, or one of the orders of gpualign sort.  [default: input]",
-)
 @marking_options
-@click.option(
-    "--tag-duplicates", is_flag=True, help="Write the kind of each duplicate as DT: SQ for optical ones, LB for others."
+@headed(
+    "Duplicates",
+    click.option(
+        "--tag-duplicates",
+        is_flag=True,
+        help="Write the kind of each duplicate as DT: SQ for optical ones, LB for others.",
+    ),
 )
-@click.option(
-    "--mate-tags/--no-mate-tags",
-    default=None,
-    help="Add MC, MQ and ms to mates that lack them, as samtools fixmate -m does.  [default: unless the input is "
-    "sorted by coordinate]",
+@headed(
+    "Order",
+    click.option("--sort", is_flag=True, help="Sort the output by coordinate; same as --order coordinate."),
+    click.option(
+        "--order",
+        type=click.Choice(RECORD_ORDERS),
+        help="Order of the output: that of the input, or one of the orders of gpualign sort.  [default: input]",
+    ),
 )
 @read_group_options
-@input_options
-@layout_options
-@samtools_options
+@headed(
+    "Records and tags",
+    click.option(
+        "--mate-tags/--no-mate-tags",
+        default=None,
+        help="Add MC, MQ and ms to mates that lack them, as samtools fixmate -m does.  [default: unless the input is "
+        "sorted by coordinate]",
+    ),
+)
+@output_options
+@headed("Output", options_of(RecordFiles, "coverage"))
+@headed("As in samtools", samtools_options)
 @local_run_options
-def command(
-    records: str, sort: bool, order: RecordOrder | None, tag_duplicates: bool, mate_tags: bool | None, **values: Any
-) -> None:
+def command(sort: bool, order: RecordOrder | None, tag_duplicates: bool, mate_tags: bool | None, **values: Any) -> None:
     """Mark duplicates (0x400) in a SAM, BAM or CRAM file of any aligner.
 
     IN is a file, or '-' for standard input: sorted by coordinate, or with the records of each template next to each
@@ -62,7 +71,7 @@ def command(
     wanted: RecordOrder = "coordinate" if sort else order or "input"
     marking = take_marking(values, True, tag_duplicates)
     assert marking is not None
-    files = RecordFiles(records, values.pop("reference"), values.pop("duplicate_metrics"), values.pop("coverage"))
+    files = take(RecordFiles, values)
     read_group = take_read_group(values)
     take_samtools_options(values, besides=1)
     options = take_run_options(values)

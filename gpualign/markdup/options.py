@@ -4,28 +4,34 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import fields
 from typing import Any
 
 import click
 
-from gpualign.options import SIZE, together
+from gpualign.fields import take
+from gpualign.markdup.params import RecordFiles
+from gpualign.options import SIZE, headed, options_of, output_option, together
 from gpualign.params import available_cores
 from gpualign.records.alignment_output import AlignmentLayout
-from gpualign.records.options import take_layout_options
 from gpualign.records.record_sorter import RecordOrder
 
 FORMATS = ("sam", "bam", "cram")
 
-input_options = together(
-    click.option("--reference", metavar="FILE", help="FASTA of CRAM files.  [default: what their header names]"),
+#: the output's form; collect it with :func:`take_layout`
+output_options = headed(
+    "Output",
+    output_option,
     click.option(
         "-O",
         "--output-format",
+        "format",
         type=click.Choice(FORMATS, case_sensitive=False),
         help="Format of the output.  [default: by the extension of -o, else sam]",
     ),
+    options_of(AlignmentLayout, "compression_level", "write_index", "sort_memory", "tmp_dir"),
+    options_of(RecordFiles, "reference"),
 )
-
 #: of samtools, which :func:`take_samtools_options` turns into ours
 samtools_options = together(
     click.option("-@", "samtools_threads", type=click.IntRange(min=0), metavar="INT", help="CPU threads, for -t."),
@@ -60,6 +66,5 @@ def take_samtools_options(values: dict[str, Any], besides: int) -> None:
 
 def take_layout(values: dict[str, Any], hold: bool = False) -> Callable[[RecordOrder], AlignmentLayout]:
     """Remove the options of the output's form from the command's keyword arguments; that form for an order."""
-    form = values.pop("output_format")
-    fields = {"format": form, "hold": hold, **take_layout_options(values)}
-    return lambda order: AlignmentLayout(order=order, **fields)
+    taken = {field.name: values.pop(field.name) for field in fields(AlignmentLayout) if field.name in values}
+    return lambda order: take(AlignmentLayout, {**taken, "hold": hold, "order": order})

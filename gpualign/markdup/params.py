@@ -4,36 +4,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gpualign.errors import UsageError
-from gpualign.records.coverage import coverage_paths
+from gpualign.fields import parameter
 from gpualign.records.duplicates import DuplicateMarking
 from gpualign.records.record_sorter import RECORD_ORDERS, RecordOrder
 from gpualign.records.sam_header import parse_read_group
+from gpualign.records.side_files import SideFiles
 
 
 @dataclass(frozen=True)
-class RecordFiles:
+class RecordFiles(SideFiles):
     """The files of a run but for the output.
 
     Attributes:
         records: SAM, BAM or CRAM file; "-" is standard input.
-        reference: FASTA of CRAM; None: htslib finds it.
-        duplicate_metrics, coverage: as for `map`; None: not written.
     """
 
     records: str
-    reference: str | None = None
-    duplicate_metrics: str | None = None
-    coverage: str | None = None
-
-    def __post_init__(self) -> None:
-        if self.coverage == "-":
-            raise UsageError("coverage goes to files: give a name that ends in .bedgraph, or mosdepth's prefix")
-
-    @property
-    def written(self) -> tuple[str | None, ...]:
-        """Paths of what is written next to the output."""
-        return (self.duplicate_metrics, *(() if self.coverage is None else coverage_paths(self.coverage)))
+    reference: str | None = parameter(
+        None, "--reference", "FASTA of CRAM files.  [default: what their header names]", under="Output", metavar="FILE"
+    )
 
 
 #: orders by name, as the command line has them

@@ -6,32 +6,34 @@ from typing import Any
 
 import click
 
-from gpualign.markdup.options import input_options, samtools_options, take_layout, take_samtools_options
+from gpualign.fields import take
+from gpualign.markdup.options import output_options, samtools_options, take_layout, take_samtools_options
 from gpualign.markdup.params import NAME_ORDERS, RecordFiles
-from gpualign.options import command_line, local_run_options, take_run_options
-from gpualign.records.options import layout_options
+from gpualign.options import command_line, headed, local_run_options, take_run_options
 from gpualign.records.record_sorter import RecordOrder
 
 
 @click.command("sort")
 @click.argument("records", metavar="IN")
-@click.option("-n", "--by-name", is_flag=True, help="Sort by name: as samtools sort -n does, or by --name-order.")
-@click.option(
-    "--name-order",
-    type=click.Choice(NAME_ORDERS),
-    help="natural: runs of digits compare as numbers (samtools sort -n); lexicographic: by bytes (samtools sort -N); "
-    "picard: by bytes, and records of one name as Picard sorts them. Implies -n.",
+@headed(
+    "Order",
+    click.option("-n", "--by-name", is_flag=True, help="Sort by name: as samtools sort -n does, or by --name-order."),
+    click.option(
+        "--name-order",
+        type=click.Choice(NAME_ORDERS),
+        help="natural: runs of digits compare as numbers (samtools sort -n); lexicographic: by bytes (samtools sort "
+        "-N); picard: by bytes, and records of one name as Picard sorts them. Implies -n.",
+    ),
+    click.option(
+        "--template",
+        is_flag=True,
+        help="Put the records of each template next to each other, templates in any order: faster than by name.",
+    ),
 )
-@click.option(
-    "--template",
-    is_flag=True,
-    help="Put the records of each template next to each other, templates in any order: faster than by name.",
-)
-@input_options
-@layout_options
-@samtools_options
+@output_options
+@headed("As in samtools sort", samtools_options)
 @local_run_options
-def command(records: str, by_name: bool, name_order: RecordOrder | None, template: bool, **values: Any) -> None:
+def command(by_name: bool, name_order: RecordOrder | None, template: bool, **values: Any) -> None:
     """Sort the records of a SAM, BAM or CRAM file by coordinate, by name or by template.
 
     IN is a file, or '-' for standard input. The order by coordinate is that of samtools sort: contig, position, forward
@@ -48,7 +50,7 @@ def command(records: str, by_name: bool, name_order: RecordOrder | None, templat
     order: RecordOrder = "template" if template else "coordinate"
     if by_name or name_order:
         order = name_order or "natural"
-    files = RecordFiles(records, values.pop("reference"))
+    files = take(RecordFiles, values)
     take_samtools_options(values, besides=0)
     options = take_run_options(values)
     layout = take_layout(values)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpualign.checks import takes_keywords
+from gpualign.fields import takes_keywords
 from gpualign.mems.loop import Counts, Job, Run
 from gpualign.params import RunOptions
 from gpualign.reads.in_memory import Sequences, as_batch, batches_of, is_path, packed, path_of, symbols_in
@@ -16,7 +16,7 @@ from gpualign.report import OnProgress, Progress
 from gpualign.run.select import open_backend
 from gpualign.seeds.matches.cpu import Search
 from gpualign.seeds.matches.index import MemsIndex, index_for, index_of
-from gpualign.seeds.matches.params import MemsParams
+from gpualign.seeds.matches.params import Kind, MemsParams, Strands
 from gpualign.seeds.matches.tuning import work_of
 from gpualign.tables.column import NameColumn, SignColumn, TextColumn
 from gpualign.tables.row import Row
@@ -31,11 +31,11 @@ def find_mems(
     queries: Sequences,
     min_length: int = MemsParams.min_length,
     *,
-    kind: str = MemsParams.kind,
-    strands: str = MemsParams.strands,
-    max_occ: int | None = None,
-    device: str = "auto",
-    threads: int = 0,
+    kind: Kind = MemsParams.kind,
+    strands: Strands = MemsParams.strands,
+    max_occ: int | None = MemsParams.max_occ,
+    device: str = RunOptions.device,
+    threads: int = RunOptions.threads,
     progress: OnProgress | None = None,
 ) -> Table[Row]:
     """Find every maximal exact match of at least ``min_length`` bases (docs/commands/mems.md).

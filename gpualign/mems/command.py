@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 import click
 
 from gpualign.errors import UsageError
-from gpualign.options import default_of, option_of, run_options, table_option, take_run_options
+from gpualign.fields import take
+from gpualign.options import headed, options_of, run_options, table_options, take_run_options
 from gpualign.seeds.matches.params import MemsParams
 from gpualign.text.paths import listed_files
 
@@ -24,7 +25,7 @@ _KINDS = {
 
 def _kind(name: str, text: str) -> Callable[[F], F]:
     spellings = [f"{dash}{word}" for word in (name, *_KINDS[name]) for dash in ("-", "--")]
-    return click.option(*spellings, f"kind_{name}", is_flag=True, help=text)
+    return headed("Which matches", click.option(*spellings, f"kind_{name}", is_flag=True, help=text))
 
 
 class _EitherDash(click.Command):
@@ -44,40 +45,18 @@ class _EitherDash(click.Command):
 @_kind("mumreference", "Matches that are unique in the reference (default).")
 @_kind("mum", "Matches that are unique in the reference and in their strand of the query record.")
 @_kind("maxmatch", "All maximal matches.")
-@option_of(MemsParams, "-l", "min_length", help="Minimum length of a match.")
-@click.option(
-    "-max-occ",
-    "--max-occ",
-    type=int,
-    metavar="INT",
-    help="With -maxmatch: leave out matches that occur more than INT times in the reference.",
+@options_of(MemsParams, "min_length", "max_occ")
+@headed(
+    "Which matches",
+    click.option("-b", "both", is_flag=True, help="Match both strands of the queries."),
+    click.option("-r", "reverse", is_flag=True, help="Match only the reverse strand of the queries."),
 )
-@click.option("-b", "both", is_flag=True, help="Match both strands of the queries.")
-@click.option("-r", "reverse", is_flag=True, help="Match only the reverse strand of the queries.")
-@click.option(
-    "-n",
-    "only_acgt",
-    is_flag=True,
-    help="Match only a, c, g and t. This is always done; -n silences the warning about it.",
-)
-@click.option("-F", "four_columns", is_flag=True, help="Write four columns even if there is only one reference record.")
-@click.option("-L", "lengths", is_flag=True, help="Write the length of the query in its header line.")
-@click.option("-s", "strings", is_flag=True, help="Write the matching sequences.")
-@click.option("-c", "forward_coordinates", is_flag=True, help="Write forward-strand positions of reverse matches.")
-@click.option(
-    "-tsv", "--tsv", "table", is_flag=True, help="Write a table, with 1-based forward coordinates and a strand column."
-)
-@click.option("--no-header", is_flag=True, help="With --tsv: write no header line.")
-@click.option(
-    "-i", "--index", "-load", "--load", metavar="FILE", help="Use a saved index of REF (or give the index as REF)."
-)
-@click.option("--save-index", "-save", "--save", metavar="FILE", help="Save the index.")
-@click.option(
-    "-dotplot", "--dotplot", metavar="FILE", help="Also draw a dot plot of the 20,000 longest matches: .png or .svg."
-)
+@options_of(MemsParams, "only_acgt", "four_columns", "lengths", "strings", "forward_coordinates")
+@options_of(MemsParams, "index", "save_index", "table", "dotplot")
+@table_options
+@options_of(MemsParams, "header")
 @click.option("-k", "sampling", type=int, metavar="INT", hidden=True)
 @click.option("-qthreads", "--qthreads", "-threads", "qthreads", type=click.IntRange(min=1), metavar="INT", hidden=True)
-@table_option
 @run_options
 def command(**values: Any) -> None:
     """Find the maximal exact matches between REF and the queries: a drop-in for mummer.
@@ -99,9 +78,9 @@ def command(**values: Any) -> None:
     threads = values.pop("qthreads")
     if threads is not None and values["threads"] is None:
         values["threads"] = threads
-    is_table = values["table_format"] is not None
+    is_table = values["output_format"] is not None
     options = take_run_options(values)
-    values["table"] |= is_table or options.output_format != "tsv"
+    values["table"] = values["table"] or is_table or options.output_format != "tsv"
     reference = values.pop("reference")
     queries = tuple(file for text in values.pop("queries") for file in listed_files(text))
     params = _take_params(values)
@@ -121,9 +100,6 @@ def _take_params(values: dict[str, Any]) -> MemsParams:
         raise UsageError("-b and -r are mutually exclusive")
     if values.pop("sampling") is not None:
         warn("mems", "-k is ignored: the index's sampling follows from -l and never changes the result")
-    return MemsParams(
-        kind=kinds[0] if kinds else default_of(MemsParams, "kind"),
-        strands="both" if both else "reverse" if reverse else default_of(MemsParams, "strands"),
-        header=not values.pop("no_header"),
-        **values,
-    )
+    values["kind"] = kinds[0] if kinds else None
+    values["strands"] = "both" if both else "reverse" if reverse else None
+    return take(MemsParams, values)

@@ -15,8 +15,8 @@ from gpualign.align.score.alignments import Alignments, Measures
 from gpualign.align.score.params import PairwiseParams
 from gpualign.align.score.problem import make_problem
 from gpualign.align.score.tuning import mean_cells, work_of
-from gpualign.checks import field_names, takes_keywords
 from gpualign.errors import proteins_want
+from gpualign.fields import takes_keywords
 from gpualign.pairwise.bounded_gaps.api import iter_max_gaps, named
 from gpualign.pairwise.bounded_gaps.params import GapsParams
 from gpualign.pairwise.params import take_params
@@ -36,18 +36,17 @@ from gpualign.tables.table import Column, Look, Table
 from gpualign.text import table
 
 _COUNTS = ("alnlen", "matches", "mismatches", "gapopens", "gaps", "qstart", "qend", "tstart", "tend")
-_PARAMETERS = {*field_names(PairwiseParams), *field_names(GapsParams)}
 
 
-@takes_keywords(*_PARAMETERS)
+@takes_keywords(PairwiseParams, GapsParams)
 def pairwise(
     queries: Sequences,
     targets: Sequences | None = None,
     *,
     pairs: ArrayLike | None = None,
     include_self: bool = False,
-    device: str = "auto",
-    threads: int = 0,
+    device: str = RunOptions.device,
+    threads: int = RunOptions.threads,
     progress: OnProgress | None = None,
     **parameters: Any,
 ) -> Table[Row]:
@@ -66,11 +65,11 @@ def pairwise(
         pairs: int (n, 2), rows of a query's and a target's number, to be aligned instead.
         include_self: also align each sequence of one set with itself.
         device, threads, progress: as for :func:`gpualign.verify`; pairs are counted.
-        parameters: fields of :class:`gpualign.pairwise.params.PairwiseParams`: ``mode``, ``free_ends``,
-            ``match``, ``mismatch``, ``matrix``, ``gap_open``, ``gap_extend``, ``end_gap_open``, ``end_gap_extend`` (one
-            penalty, or those of query start, query end, target start, target end), ``identity`` (0 to 1),
-            ``identity_definition``, ``strand``, ``score_only``, ``max_memory`` (bytes); ``max_gaps`` with
-            ``free_start`` and ``best``.
+        parameters: fields of :class:`gpualign.align.score.params.PairwiseParams`, or with ``max_gaps`` of
+            :class:`gpualign.pairwise.bounded_gaps.params.GapsParams`. ``free_ends``: which of "query-start",
+            "query-end", "target-start" and "target-end" cost nothing in semi-global mode. ``gap_open``, ``gap_extend``,
+            ``end_gap_open`` and ``end_gap_extend``: penalties, at the ends one or those of query start, query end,
+            target start and target end.
 
     Returns:
         A :class:`gpualign.Table`, in input order, pairs below ``identity`` left out: ``query``, ``target`` (numbers),
@@ -93,15 +92,15 @@ def pairwise(
     return Table.concat(list(iter_pairwise(queries, targets, pairs=pairs, include_self=include_self, **given)))
 
 
-@takes_keywords(*_PARAMETERS)
+@takes_keywords(PairwiseParams, GapsParams)
 def iter_pairwise(
     queries: Sequences,
     targets: Sequences | None = None,
     *,
     pairs: ArrayLike | None = None,
     include_self: bool = False,
-    device: str = "auto",
-    threads: int = 0,
+    device: str = RunOptions.device,
+    threads: int = RunOptions.threads,
     progress: OnProgress | None = None,
     **parameters: Any,
 ) -> Iterator[Table[Row]]:

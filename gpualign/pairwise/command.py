@@ -8,88 +8,59 @@ import click
 
 from gpualign.align.pair_inputs import PairFiles, PairSelection
 from gpualign.align.score.gap_penalties import GapPenalty
-from gpualign.align.score.options import PENALTY, identity_definition_option
-from gpualign.align.score.params import KERNELS, MODES, PairwiseParams
+from gpualign.align.score.options import PENALTY
+from gpualign.align.score.params import PairwiseParams
 from gpualign.errors import UsageError
-from gpualign.options import SIZE, default_of, option_of, run_options, table_option, take_run_options
+from gpualign.fields import take
+from gpualign.options import headed, options_of, run_options, table_options, take_run_options
 from gpualign.pairwise.bounded_gaps.params import GapsParams
 from gpualign.pairwise.database.params import SearchParams
-from gpualign.pairwise.params import MATRIX_SHAPES, MATRIX_VALUES, PairwiseOutput, take_params
-
-
-def _default(name: str) -> Any:
-    return default_of(PairwiseParams, name)
+from gpualign.pairwise.params import PairwiseOutput, take_params
 
 
 @click.command(name="pairwise", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.argument("queries", metavar="A.fa")
 @click.argument("targets", metavar="[B.fa]", required=False)
-@click.option(
-    "--pairs", metavar="FILE", help="Align only the pairs listed in FILE (names of query and target on a line)."
+@options_of(PairSelection)
+@options_of(PairwiseParams, "strand", "mode")
+@headed(
+    "Alignment",
+    click.option(
+        "--free-ends",
+        metavar="LIST",
+        help="Ends without penalty in semi-global mode: any of query-start,query-end,target-start,target-end.  "
+        "[default: all four; with --max-gaps target-end]",
+    ),
+    options_of(PairwiseParams, "match", "mismatch", "matrix"),
+    click.option(
+        "--gapopen",
+        type=PENALTY,
+        metavar="INT",
+        help=f"Penalty for the first symbol of a gap. As in vsearch, 20I/2E is 20 inside, 2 at the ends.  "
+        f"[default: {PairwiseParams.gap_open}]",
+    ),
+    click.option(
+        "--gapext",
+        type=PENALTY,
+        metavar="INT",
+        help=f"Penalty for each further symbol; also 2I/1E.  [default: {PairwiseParams.gap_extend}]",
+    ),
+    click.option("--gap", type=PENALTY, metavar="INT", help="Linear gaps: penalty for every symbol of a gap."),
 )
-@click.option("--one-to-one", is_flag=True, help="Align record i of A.fa with record i of B.fa.")
-@click.option("--self", "include_self", is_flag=True, help="With one file: also align each sequence with itself.")
-@option_of(
-    PairwiseParams, "--mode", type=click.Choice(MODES), help="End to end, with free ends, or the best-scoring segments."
+@options_of(PairwiseParams, "identity", "identity_definition")
+@headed("Identity", click.option("--acceptall", is_flag=True, help="Keep every pair (the default without --id)."))
+@options_of(SearchParams)
+@options_of(GapsParams, "max_gaps", "free_start", "best")
+@options_of(PairwiseParams, "score_only")
+@headed(
+    "Columns and formats",
+    click.option("--userfields", metavar="A+B+…", help="Columns, by vsearch's names or those of the default header."),
+    click.option("--paf", is_flag=True, help="Write PAF with NM, AS and cg tags."),
+    click.option("--blast6", is_flag=True, help="Write BLAST's twelve columns."),
 )
-@click.option(
-    "--free-ends",
-    metavar="LIST",
-    help="Ends without penalty in semi-global mode: any of query-start,query-end,target-start,target-end.  "
-    "[default: all four; with --max-gaps target-end]",
-)
-@click.option("--match", type=int, help=f"Score of equal nucleotides.  [default: {_default('match')}]")
-@click.option("--mismatch", type=int, help=f"Score of different nucleotides.  [default: {_default('mismatch')}]")
-@click.option("--matrix", metavar="NAME", help="Substitution matrix: BLOSUM62, PAM250, NUC.4.4, … or a file.")
-@click.option(
-    "--gapopen",
-    type=PENALTY,
-    metavar="INT",
-    help=f"Penalty for the first symbol of a gap. As in vsearch, 20I/2E is 20 inside, 2 at the ends.  "
-    f"[default: {_default('gap_open')}]",
-)
-@click.option(
-    "--gapext",
-    type=PENALTY,
-    metavar="INT",
-    help=f"Penalty for each further symbol; also 2I/1E.  [default: {_default('gap_extend')}]",
-)
-@click.option("--gap", type=PENALTY, metavar="INT", help="Linear gaps: penalty for every symbol of a gap.")
-@click.option("--id", "identity", type=float, metavar="FLOAT", help="Keep pairs of at least this identity (0 to 1).")
-@identity_definition_option
-@click.option("--acceptall", is_flag=True, help="Keep every pair (the default without --id).")
-@option_of(
-    PairwiseParams,
-    "--strand",
-    type=click.Choice(["plus", "both"]),
-    help="both: use the reverse complement of the query if it scores better.",
-)
-@click.option("--score-only", is_flag=True, help="Scores without alignments (fastest).")
-@click.option("--userfields", metavar="A+B+…", help="Columns, by vsearch's names or those of the default header.")
-@click.option("--paf", is_flag=True, help="Write PAF with NM, AS and cg tags.")
-@click.option("--blast6", is_flag=True, help="Write BLAST's twelve columns.")
-@click.option("--matrix-out", "matrix_shape", type=click.Choice(MATRIX_SHAPES), help="Write a PHYLIP matrix.")
-@option_of(
-    PairwiseOutput,
-    "--matrix-value",
-    type=click.Choice(MATRIX_VALUES),
-    help="What --matrix-out prints; distance is 1 - identity.",
-)
-@click.option("--plot", metavar="FILE", help="Also draw a heat map of the identities: .png or .svg.")
-@click.option("--no-header", is_flag=True, help="Write no header line.")
-@click.option("--top", type=int, metavar="N", help="Search: write the N best targets of each query, best first.")
-@click.option("--evalue", type=float, metavar="FLOAT", help="Search: only local alignments of at most this E-value.")
-@click.option(
-    "--min-bits", type=float, metavar="FLOAT", help="Search: only local alignments of at least this bit score."
-)
-@click.option("--min-score", type=float, metavar="FLOAT", help="Search: only targets of at least this score.")
-@click.option("--max-gaps", type=int, metavar="K", help="Allow at most K gaps, of any length, in an alignment.")
-@click.option("--free-start", is_flag=True, help="With --max-gaps: start anywhere in the target.")
-@click.option("--best", is_flag=True, help="With --max-gaps: write only the best target of each query.")
-@click.option("--resume", metavar="DIR", help="Save finished tiles in DIR, and resume from those already there.")
-@click.option("--max-memory", type=SIZE, default="1G", show_default=True, help="Host memory for alignment matrices.")
-@click.option("--kernel", type=click.Choice(KERNELS), default=_default("kernel"), hidden=True)
-@table_option
+@table_options
+@options_of(PairwiseOutput)
+@options_of(PairwiseParams, "max_memory", "kernel")
 @run_options
 def command(**values: Any) -> None:
     """Align all against all: every pair of A.fa, or every sequence of A.fa with every one of B.fa.
@@ -118,10 +89,10 @@ def command(**values: Any) -> None:
       gpualign pairwise genes.fa --gapopen 20I/2E --gapext 2I/1E --id 0.97 --iddef 2
     """
     options = take_run_options(values)
-    selection = PairSelection(values.pop("pairs"), values.pop("one_to_one"), values.pop("include_self"))
-    files = PairFiles(values.pop("queries"), values.pop("targets"), selection)
+    values["selection"] = take(PairSelection, values)
+    files = take(PairFiles, values)
     output = _take_output(values)
-    search = SearchParams(**{name: values.pop(name) for name in ("top", "evalue", "min_bits", "min_score")})
+    search = take(SearchParams, values)
     params = _take_params(values)
     output.check(files, params, options.output_format)
     if isinstance(params, GapsParams):
@@ -142,32 +113,27 @@ def command(**values: Any) -> None:
 
 def _take_params(values: dict[str, Any]) -> PairwiseParams | GapsParams:
     gaps = _gap_penalties(values.pop("gap"), values.pop("gapopen"), values.pop("gapext"))
-    given = {name: score for name in ("match", "mismatch") if (score := values.pop(name)) is not None}
-    if given and values["matrix"] is not None:
-        raise UsageError(f"--matrix has all scores: leave out --{next(iter(given))}")
-    if values.pop("acceptall") and values["identity"] is not None:
+    given = {name: value for name, value in values.items() if value is not None}
+    if "matrix" in given and (scores := [name for name in ("match", "mismatch") if name in given]):
+        raise UsageError(f"--matrix has all scores: leave out --{scores[0]}")
+    if given.pop("acceptall") and "identity" in given:
         raise UsageError("--id and --acceptall are mutually exclusive")
-    free_ends = values.pop("free_ends")
-    ends = None if free_ends is None else frozenset(x.strip() for x in free_ends.split(",") if x)
-    return take_params(free_ends=ends, **gaps, **given, **values)
+    if "free_ends" in given:
+        given["free_ends"] = frozenset(x.strip() for x in given["free_ends"].split(",") if x)
+    return take_params(**gaps, **given)
 
 
 def _take_output(values: dict[str, Any]) -> PairwiseOutput:
-    shape = values.pop("matrix_shape")
-    layouts: list[Any] = [name for name in ("paf", "blast6") if values.pop(name)]
-    layouts += ["matrix"] if shape else []
+    layouts = [name for name in ("paf", "blast6") if values.pop(name)]
+    layouts += ["matrix"] if values["matrix_shape"] else []
     if len(layouts) > 1:
         raise UsageError("choose one of --paf, --blast6 and --matrix-out")
     userfields = values.pop("userfields")
     if userfields is not None and layouts:
         raise UsageError(f"--userfields cannot be used with --{'matrix-out' if layouts[0] == 'matrix' else layouts[0]}")
-    return PairwiseOutput(
-        layout=layouts[0] if layouts else "tsv",
-        columns=None if userfields is None else tuple(userfields.split("+")),
-        header=not values.pop("no_header"),
-        matrix_shape=shape or default_of(PairwiseOutput, "matrix_shape"),
-        **{name: values.pop(name) for name in ("matrix_value", "plot", "resume")},
-    )
+    values["layout"] = layouts[0] if layouts else None
+    values["columns"] = None if userfields is None else tuple(userfields.split("+"))
+    return take(PairwiseOutput, values)
 
 
 def _gap_penalties(linear: GapPenalty | None, open_: GapPenalty | None, extend: GapPenalty | None) -> dict[str, Any]:
@@ -177,7 +143,7 @@ def _gap_penalties(linear: GapPenalty | None, open_: GapPenalty | None, extend: 
         open_ = extend = linear
     fields: dict[str, Any] = {}
     for name, penalty in (("gap_open", open_ or GapPenalty()), ("gap_extend", extend or GapPenalty())):
-        default = _default(name)
+        default = getattr(PairwiseParams, name)
         fields[name] = default if penalty.inside is None else penalty.inside
         fields[f"end_{name}"] = penalty.at_ends(default)
     return fields

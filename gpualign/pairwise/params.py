@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from functools import partial
+from typing import Any, Literal
 
 from gpualign.align.pair_inputs import PairFiles
 from gpualign.align.score.params import NO_IDENTITY, PairwiseParams
 from gpualign.errors import UsageError
+from gpualign.fields import parameter
 from gpualign.pairwise.bounded_gaps.params import GapsParams
+from gpualign.params import header_field
 
 MatrixShape = Literal["square", "lower"]
 MatrixValue = Literal["distance", "identity", "score"]
-
-MATRIX_SHAPES: tuple[str, ...] = get_args(MatrixShape)
-MATRIX_VALUES: tuple[str, ...] = get_args(MatrixValue)
 
 DEFAULT_COLUMNS = (
     *("query", "target", "identity", "score", "alnlen", "matches", "mismatches", "gapopens", "gaps"),
@@ -91,6 +91,9 @@ def take_params(
     return GapsParams(max_gaps=max_gaps, free_start=free_start, best=best, **fields)
 
 
+_columns = partial(parameter, under="Columns and formats")
+
+
 @dataclass(frozen=True, kw_only=True)
 class PairwiseOutput:
     """Output options.
@@ -98,19 +101,23 @@ class PairwiseOutput:
     Attributes:
         layout: "tsv", "paf", "blast6" or "matrix".
         columns: of a table; None: the default ones.
-        header: write the header line (tsv only).
-        matrix_shape, matrix_value: what "matrix" prints.
-        plot: .png or .svg file for a heat map of the identities, or None.
-        resume: folder that keeps finished tiles, from which an interrupted run goes on, or None.
     """
 
     layout: Literal["tsv", "paf", "blast6", "matrix"] = "tsv"
     columns: tuple[str, ...] | None = None
-    header: bool = True
-    matrix_shape: MatrixShape = "square"
-    matrix_value: MatrixValue = "distance"
-    plot: str | None = None
-    resume: str | None = None
+    header: bool = header_field()
+    matrix_shape: MatrixShape = _columns("square", "--matrix-out", "Write a PHYLIP matrix.", show_default=False)
+    matrix_value: MatrixValue = _columns(
+        "distance", "--matrix-value", "What --matrix-out prints; distance is 1 - identity."
+    )
+    plot: str | None = _columns(None, "--plot", "Also draw a heat map of the identities: .png or .svg.", metavar="FILE")
+    resume: str | None = parameter(
+        None,
+        "--resume",
+        "Save finished tiles in DIR, and resume from those already there.",
+        under="Running",
+        metavar="DIR",
+    )
 
     def __post_init__(self) -> None:
         for column in self.columns or ():

@@ -12,8 +12,9 @@ from typing import Any, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from gpualign.checks import takes_keywords, whole_numbers
+from gpualign.checks import whole_numbers
 from gpualign.errors import InputError, UsageError
+from gpualign.fields import takes_keywords
 from gpualign.reads.reads import ReadSource
 from gpualign.sequences.batch import SequenceBatch, join_batches, join_bytes
 from gpualign.sequences.reference import Reference

@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.checks import set_whole_numbers
 from gpualign.errors import GpualignError, UsageError
+from gpualign.fields import parameter
 from gpualign.records.bam_index import BamIndex
 from gpualign.records.contigs import Contigs
 from gpualign.records.cram import CramIndex, cram_writer
@@ -85,6 +87,8 @@ _BYTES_PER_BASE = 2
 #: extensions of indexes
 _INDEXES = {"bam": (".bai", ".csi"), "cram": (".crai",)}
 
+_sorting, _output = partial(parameter, under="Sorting and coverage"), partial(parameter, under="Output")
+
 
 @dataclass(frozen=True)
 class AlignmentLayout:
@@ -93,22 +97,31 @@ class AlignmentLayout:
     Attributes:
         format: one of :data:`FORMATS`; None: by the output's extension, SAM where that says nothing.
         order: of the records; but for that of the input they are held until all are known.
-        sort_memory: bytes of records held for sorting; more go to temporary files. None: as many as
-            :func:`usual_memory` says.
-        tmp_dir: folder for these files; None: :func:`temporary_folder`.
-        write_index: a .bai, .csi or .crai next to the output.
-        compression_level: of BAM and CRAM, from 0, not compressed, to 9; None: 1 for BAM (`sort` asks for 6 then,
-            without a GPU), htslib's default for CRAM.
         hold: records are written when all of them are known, sorted or not, so that duplicates can be marked.
     """
 
     format: str | None = None
     order: RecordOrder = "input"
-    sort_memory: int | None = None
-    write_index: bool = False
-    compression_level: int | None = None
+    sort_memory: int | None = _sorting(
+        None,
+        "--sort-memory",
+        "Memory for sorting and marking; beyond it records go to temporary files.  [default: 1G per thread, at most a "
+        "quarter of the free memory]",
+        unit="bytes",
+    )
+    write_index: bool = _sorting(
+        False, "--write-index", "Write .bai, .csi or .crai next to an output that is sorted by coordinate."
+    )
+    compression_level: int | None = _output(
+        None,
+        "--compression-level",
+        "Compression of BAM and CRAM, from 0 (none) to 9 (slowest); 6 makes BAM as small as samtools does.  [default: "
+        "1 for BAM; 6 for BAM of sort, unless a GPU compresses; htslib's for CRAM]",
+    )
     hold: bool = False
-    tmp_dir: str | None = None
+    tmp_dir: str | None = _sorting(
+        None, "--tmp-dir", "Folder for temporary files.  [default: TMPDIR, else that of the output]", metavar="DIR"
+    )
 
     def __post_init__(self) -> None:
         set_whole_numbers(self)
@@ -119,6 +132,8 @@ class AlignmentLayout:
             raise UsageError(f"an index needs records in the order of coordinates ({how})")
         if self.compression_level is not None and not 0 <= self.compression_level <= 9:
             raise UsageError(f"compression level must be from 0 to 9, not {self.compression_level}")
+        if self.tmp_dir is not None:
+            object.__setattr__(self, "tmp_dir", os.fspath(self.tmp_dir))
         if self.tmp_dir is not None and not os.path.isdir(self.tmp_dir):
             raise UsageError(f"there is no folder {self.tmp_dir} for temporary files")
         if self.sort_memory is not None and self.sort_memory < 1 << 20:

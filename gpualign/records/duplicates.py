@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.checks import set_whole_numbers, several
 from gpualign.errors import UsageError, check_range
+from gpualign.fields import parameter
 from gpualign.records.header_text import bytes_of, header_fields, in_utf8
 from gpualign.records.record_sorter import Marks, TemplateNumbers
 from gpualign.records.sam_header import in_ascii
@@ -37,39 +39,66 @@ _BISECTIONS = 40
 #: _native.duplicate_ends
 BatchEnds = tuple[NDArray[np.uint64], NDArray[np.uint32], NDArray[np.uint64], NDArray[np.int64], int]
 
+_duplicates, _umis = partial(parameter, under="Duplicates"), partial(parameter, under="UMIs")
+
 
 @dataclass(frozen=True)
 class DuplicateMarking:
     """Parameters of duplicate marking.
 
     Attributes:
-        remove: leave them out instead of marking them.
-        optical_distance: pixels by which x and y of optical duplicates differ at most; 0: none is called optical.
-        barcode_tags: tags of the reads that duplicates share, of two characters each.
-        barcode_in_name: duplicates share the UMI at the end of their names (docs/commands/markdup.md has the rule).
-        by_read_group: duplicates are of one read group, not of one library.
-        by_strand: duplicates are of one strand of the original, which the tag YD names.
-        umi_distance: bases by which the UMIs of a molecule may differ (directional adjacency, as UMI-tools has it); 0:
-            barcodes are compared as they are; "auto": 1, and UMIs seen once may be errors of others two or three bases
-            away, where that is likelier than chance (docs/internals/algorithms.md).
-        duplex: a UMI has two parts, in another order on the second strand of a molecule. Strands of other UMIs are not
-            joined.
-        group: write the number of each template's molecule as the tag MI.
-        count: write how many templates a kept one stands for as the tag dc.
+        duplex: strands of UMIs without two parts are not joined.
         tag_kind: write of what kind a duplicate is as the tag DT.
         keep_first: of equal templates keep the first, not the one of the best qualities.
     """
 
-    remove: bool = False
-    optical_distance: int = 100
-    barcode_tags: tuple[str, ...] = ()
-    barcode_in_name: bool = False
-    by_read_group: bool = False
-    by_strand: bool = False
-    umi_distance: int | Literal["auto"] = 0
-    duplex: bool = False
-    group: bool = False
-    count: bool = False
+    remove: bool = _duplicates(False, "--remove-duplicates", "Leave duplicates out.")
+    optical_distance: int = _duplicates(
+        100,
+        "--optical-distance",
+        "Maximum distance of optical duplicates, in pixels; 2500 for patterned flow cells, 0: none.",
+    )
+    by_read_group: bool = _duplicates(
+        False, "--use-read-groups", "Find duplicates within a read group (RG), not within a library."
+    )
+    by_strand: bool = _duplicates(
+        False,
+        "--by-strand",
+        "Bisulfite reads: find duplicates within each original strand, which the tag YD names (from bwa-meth or map "
+        "--meth). Always on with map --meth.",
+    )
+    count: bool = _duplicates(
+        False, "--duplicate-count", "Write dc: how many templates a kept one stands for, itself included."
+    )
+    barcode_tags: tuple[str, ...] = _umis(
+        (),
+        "--barcode-tag",
+        "Only reads with the same text in this tag, such as RX, are duplicates.",
+        metavar="TAG[,TAG]",
+        show_default=False,
+    )
+    barcode_in_name: bool = _umis(
+        False,
+        "--barcode-name",
+        "Only reads with the same UMI at the end of their names are duplicates: the eighth field, or what follows the "
+        "last ':', '_' or '#'.",
+    )
+    umi_distance: int | Literal["auto"] = _umis(
+        0,
+        "--umi-distance",
+        "Allow for errors in UMIs. INT: a UMI seen n times is an error of one that differs in at most INT bases and is "
+        "seen at least 2 n - 1 times (UMI-tools' directional method). auto: as 1, and two or three bases where an "
+        "error is likelier than chance. If there are several tags, the last is the UMI.",
+        metavar="INT|auto",
+    )
+    duplex: bool = _umis(
+        False, "--duplex", "UMIs have two parts (AAAA+CCCC), in the other order on the second strand of a molecule."
+    )
+    group: bool = _umis(
+        False,
+        "--group",
+        "Write the number of each template's molecule as MI; with --duplex it ends in /A or /B for the strand.",
+    )
     tag_kind: bool = True
     keep_first: bool = False
 

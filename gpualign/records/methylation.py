@@ -9,32 +9,34 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from gpualign import _native
 from gpualign.checks import set_whole_numbers
 from gpualign.errors import check_range
+from gpualign.fields import parameter
 from gpualign.sequences.reference import Reference
 from gpualign.text.output_file import OutputFile, open_output
 
 CONTEXTS = ("CpG", "CHG", "CHH")
 _BEDGRAPH, _BISMARK = (".bedgraph", ".bdg", ".bg"), ".cov"
 
+_meth = partial(parameter, under="Methylation")
+
 
 @dataclass(frozen=True)
 class MethylationRules:
-    """Which bases of bisulfite reads count.
+    """Which bases of bisulfite reads count."""
 
-    Attributes:
-        min_mapq, min_quality: of a record, and of a base.
-        rrbs: leave out the two bases that are filled in at an end of a fragment that MspI has cut.
-        max_unconverted: reads with more methylated bases outside CpG fail, with their mates (0x200); None: none do.
-    """
-
-    min_mapq: int = 10
-    min_quality: int = 5
-    rrbs: bool = False
-    max_unconverted: int | None = None
+    min_mapq: int = _meth(10, "--min-mapq", "With --meth: minimum mapping quality of records whose bases count.")
+    min_quality: int = _meth(5, "--min-quality", "With --meth: minimum quality of bases that count.")
+    rrbs: bool = _meth(False, "--rrbs", "With --meth: do not count bases that were filled in at MspI sites.")
+    max_unconverted: int | None = _meth(
+        None,
+        "--max-unconverted",
+        "With --meth: flag a template (0x200) if one of its reads has more than INT methylated bases outside CpG.",
+    )
 
     def __post_init__(self) -> None:
         set_whole_numbers(self)

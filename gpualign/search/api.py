@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy as np
 
 from gpualign.align.patterns.cpu import Patterns, SearchHits
 from gpualign.align.patterns.tuning import KERNELS
-from gpualign.checks import field_names, takes_keywords
 from gpualign.errors import proteins_want
+from gpualign.fields import takes_keywords
 from gpualign.params import RunOptions
 from gpualign.reads.in_memory import Sequences, checked_reads, is_path, is_text, parts_of, path_of, symbols_in
 from gpualign.report import OnProgress, Progress
 from gpualign.run.select import Work, open_backend
-from gpualign.search.params import Alphabet, Ends, Hits, SearchFiles, SearchParams, Strand
+from gpualign.search.params import SearchFiles, SearchParams
 from gpualign.search.patterns import Named, given_patterns, make_patterns, read_patterns
 from gpualign.search.run import search as run_batches
 from gpualign.search.run import whole_or_part
@@ -28,31 +29,16 @@ from gpualign.tables.table import Column, Table
 _BATCH = 1 << 23
 
 
-@takes_keywords()
+@takes_keywords(SearchParams)
 def search(
     patterns: Sequences,
     targets: Sequences,
-    max_errors: int | None = None,
+    max_errors: int | None = SearchParams.max_errors,
     *,
-    error_rate: float | None = None,
-    mismatches_only: bool = False,
-    max_bulges: int | None = None,
-    strand: Strand | None = None,
-    hits: Hits = SearchParams.hits,
-    alphabet: Alphabet = SearchParams.alphabet,
-    max_ambiguous: int = 0,
-    pam: str | None = None,
-    fixed: str | None = None,
-    ends: Ends = SearchParams.ends,
-    overhang_cost: float = SearchParams.overhang_cost,
-    best_per_target: bool = False,
-    margin: int = SearchParams.margin,
-    merge: bool = SearchParams.merge,
-    within: int | None = None,
-    path: bool = False,
-    device: str = "auto",
-    threads: int = 0,
+    device: str = RunOptions.device,
+    threads: int = RunOptions.threads,
     progress: OnProgress | None = None,
+    **parameters: Any,
 ) -> Table[Row]:
     """Find every place where a pattern fits in a target with at most ``max_errors`` (docs/commands/search.md).
 
@@ -69,21 +55,8 @@ def search(
         patterns: a file, a batch, or strings; IUPAC codes match what they stand for.
         targets: a file (also an index), a batch, or strings.
         max_errors: maximum insertions, deletions and substitutions; None: see ``error_rate``.
-        error_rate: maximum errors as a share of the pattern's length without its PAM, rounded down.
-        mismatches_only: no insertions and deletions.
-        max_bulges: maximum insertions and deletions among the errors.
-        strand: "plus", "minus" or "both"; None: both of dna, else plus.
-        hits: "local" minima of the distance, "all" ends, or of each pattern in each target the "best" or the "first".
-        alphabet: "dna", "protein" or "bytes".
-        max_ambiguous: maximum ambiguous bases of the target in a hit.
-        pam: a motif after each pattern (or "5:" before it) that must match exactly.
-        fixed: parts that must match exactly: "3:NGG", "5:TTTV", or 1-based positions "1-4,20".
-        ends: "free": patterns may hang over the ends of targets at ``overhang_cost`` a base.
-        best_per_target, margin: one hit per target, if every other pattern has at least ``margin`` errors more.
-        merge: overlapping hits of a pattern on one strand are one locus: the one with the fewest errors, then leftmost.
-        within: search only this many bases at either end of each target.
-        path: return the alignment and the matched text, too, in the pattern's direction.
         device, threads, progress: as for :func:`gpualign.verify`; symbols of targets are counted.
+        parameters: fields of :class:`gpualign.search.params.SearchParams`.
 
     Returns:
         A :class:`gpualign.Table` in the order of targets and starts: ``pattern`` and ``target`` (their numbers),
@@ -96,46 +69,28 @@ def search(
         InputError: an empty pattern, a symbol that is not of the alphabet, a file that cannot be read.
         DeviceError: a GPU was asked for and cannot be used.
     """
-    params = SearchParams(
-        max_errors=max_errors,
-        error_rate=error_rate,
-        mismatches_only=mismatches_only,
-        max_bulges=max_bulges,
-        strand=strand,
-        hits=hits,
-        alphabet=alphabet,
-        max_ambiguous=max_ambiguous,
-        pam=pam,
-        fixed=fixed,
-        ends=ends,
-        overhang_cost=overhang_cost,
-        best_per_target=best_per_target,
-        margin=margin,
-        merge=merge,
-        within=within,
-        path=path,
-    )
+    params = SearchParams(max_errors=max_errors, **parameters)
     parts = list(_tables(params, patterns, targets, device, threads, progress))
     return Table.concat(parts)
 
 
-@takes_keywords(*field_names(SearchParams))
+@takes_keywords(SearchParams)
 def iter_search(
     patterns: Sequences,
     targets: Sequences,
-    max_errors: int | None = None,
+    max_errors: int | None = SearchParams.max_errors,
     *,
-    device: str = "auto",
-    threads: int = 0,
+    device: str = RunOptions.device,
+    threads: int = RunOptions.threads,
     progress: OnProgress | None = None,
-    **options: object,
+    **parameters: Any,
 ) -> Iterator[Table[Row]]:
     """Like :func:`search`, but yield a table for each batch of targets, so that memory does not grow with them.
 
     >>> sum(len(table) for table in iter_search(["ACGT"], iter(["TACGTT", "CCC"]), 0, strand="plus"))
     1
     """
-    params = SearchParams(max_errors=max_errors, **options)  # type: ignore[arg-type]
+    params = SearchParams(max_errors=max_errors, **parameters)
     return _tables(params, patterns, targets, device, threads, progress)
 
 

@@ -3,65 +3,96 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from functools import partial
+from typing import Literal
 
 from gpualign.checks import set_penalties, set_whole_numbers
 from gpualign.errors import UsageError, check_range
+from gpualign.fields import check_choices, parameter
+from gpualign.params import header_field
 
 Alphabet = Literal["dna", "protein", "bytes"]
 Strand = Literal["plus", "minus", "both"]
 Hits = Literal["local", "all", "best", "first"]
 Ends = Literal["fixed", "free"]
-ALPHABETS: tuple[Alphabet, ...] = get_args(Alphabet)
-STRANDS: tuple[Strand, ...] = get_args(Strand)
-HITS: tuple[Hits, ...] = get_args(Hits)
-ENDS: tuple[Ends, ...] = get_args(Ends)
 #: symbols of a pattern, at most
 LONGEST_PATTERN = 10_000
+_patterns, _errors, _which = (partial(parameter, under=heading) for heading in ("Patterns", "Errors", "Which hits"))
+_columns = partial(parameter, under="Columns and formats")
+_output = partial(parameter, under="Output")
 
 
 @dataclass(frozen=True)
 class SearchParams:
-    """What counts as a hit.
+    """What counts as a hit."""
 
-    Attributes:
-        max_errors: most errors of a hit, at most the pattern's length without its PAM; None: ``error_rate`` decides.
-        error_rate: most errors as a share of the pattern's length, without its PAM, rounded down.
-        mismatches_only: no insertions and deletions.
-        max_bulges: most insertions and deletions of a hit; None: no limit besides that of errors.
-        strand: "plus", "minus" or "both"; None: both for dna, else plus.
-        hits: "local" minima of the distance, "all" ends, or of each pattern and target the "best" or the "first".
-        alphabet: "dna" with IUPAC codes, "protein" or "bytes".
-        max_ambiguous: ambiguous bases of a target in a hit, which match what they share a base with; 0: a target's
-            ambiguous base matches only a code that covers it.
-        pam: a motif that must match exactly next to every pattern, after it, or with "5:" before it.
-        fixed: parts of the patterns that must match exactly: "3:NGG", "5:TTTV" or 1-based positions "1-4,20".
-        ends: "free": patterns may hang over the ends of targets.
-        overhang_cost: of each base beyond an end, rounded down in sum.
-        best_per_target: one hit a target, the best of all patterns.
-        margin: errors by which the next best pattern must be worse there.
-        merge: overlapping hits of a pattern on one strand are one: that with the fewest errors, of these the leftmost.
-        within: hits lie in so many bases of either end of a target; None: anywhere.
-        path: also give the alignment and the matched text.
-    """
-
-    max_errors: int | None = None
-    error_rate: float | None = None
-    mismatches_only: bool = False
-    max_bulges: int | None = None
-    strand: Strand | None = None
-    hits: Hits = "local"
-    alphabet: Alphabet = "dna"
-    max_ambiguous: int = 0
-    pam: str | None = None
-    fixed: str | None = None
-    ends: Ends = "fixed"
-    overhang_cost: float = 0.5
-    best_per_target: bool = False
-    margin: int = 1
-    merge: bool = False
-    within: int | None = None
-    path: bool = False
+    alphabet: Alphabet = _patterns(
+        "dna",
+        "--alphabet",
+        "dna: IUPAC codes, U is T, any case; protein: any case, B J X Z of a pattern stand for several residues; "
+        "bytes: each byte matches itself.",
+    )
+    pam: str | None = _patterns(
+        None,
+        "--pam",
+        "A motif next to each pattern that must match exactly: NGG after it, or 5:TTTV before it.",
+        metavar="SEQ",
+    )
+    fixed: str | None = _patterns(
+        None,
+        "--fixed",
+        "Parts of the patterns that must match exactly: 3:NGG (their end), 5:TTTV, or positions such as 1-4,20.",
+        metavar="PARTS",
+    )
+    max_errors: int | None = _errors(
+        None,
+        "-k --max-errors",
+        "Maximum number of errors of a hit; with as many as its length (without a PAM) a pattern fits everywhere.",
+    )
+    error_rate: float | None = _errors(
+        None,
+        "-e --error-rate",
+        "Maximum errors as a share of the pattern's length (without a PAM), rounded down; -k overrides it.",
+        metavar="RATE",
+    )
+    mismatches_only: bool = _errors(False, "--mismatches-only", "No insertions and deletions (Hamming distance).")
+    max_bulges: int | None = _errors(None, "--max-bulges", "Maximum insertions and deletions among the errors.")
+    max_ambiguous: int = _errors(
+        0,
+        "--max-n",
+        "Maximum ambiguous bases of the target in a hit; each matches any base that it stands for. With 0 they match "
+        "only codes of a pattern that cover them, as N does.",
+    )
+    ends: Ends = _errors("fixed", "--ends", "free: patterns may hang over the ends of targets.")
+    overhang_cost: float = _errors(
+        0.5,
+        "--overhang-cost",
+        "With --ends free: cost in errors of each base beyond an end, 0 to 1. The sum is rounded down and counts "
+        "towards -k; with 0.5 one base is free, with 0 a single base at an end is a hit.",
+    )
+    hits: Hits = _which(
+        "local",
+        "--hits",
+        "local: ends where the distance is lowest; all: every end within the limit; best, first: one hit of each "
+        "pattern in each target.",
+    )
+    strand: Strand | None = _which(None, "--strand", "Strands of the targets.  [default: both of dna, else plus]")
+    within: int | None = _which(None, "--within", "Search only INT bases at either end of each target.")
+    merge: bool = _which(
+        False,
+        "--merge/--no-merge",
+        "Overlapping hits of a pattern on one strand are one: that with the fewest errors, of these the leftmost.  "
+        "[default: --merge with --counts or --plot]",
+    )
+    best_per_target: bool = _which(
+        False, "--best-per-target", "Write one hit per target: that of the pattern with the fewest errors."
+    )
+    margin: int = _which(
+        1, "--margin", "With --best-per-target: errors that every other pattern must have more than the best."
+    )
+    path: bool = _columns(
+        False, "-p --path", "Also write the alignment (= X I D; I consumes the pattern) and the matched text."
+    )
 
     def __post_init__(self) -> None:
         set_whole_numbers(self)
@@ -73,14 +104,7 @@ class SearchParams:
         if self.error_rate is not None and not 0.0 <= self.error_rate <= 1.0:
             hint = " (a share, not a percentage)" if 1.0 < self.error_rate <= 100.0 else ""
             raise UsageError(f"error rate must be from 0 to 1, not {self.error_rate:g}{hint}")
-        for name, value, choices in (
-            ("strand", self.strand, (None, *STRANDS)),
-            ("hits", self.hits, HITS),
-            ("alphabet", self.alphabet, ALPHABETS),
-            ("ends", self.ends, ENDS),
-        ):
-            if value not in choices:
-                raise UsageError(f"{name} must be one of {', '.join(filter(None, choices))}, not {value!r}")
+        check_choices(self)
         if self.max_bulges is not None:
             check_range("max bulges", self.max_bulges, 0, LONGEST_PATTERN)
             if self.mismatches_only and self.max_bulges > 0:
@@ -134,23 +158,28 @@ class SearchFiles:
         patterns: file of the patterns; None: ``given`` has them.
         targets: files of the targets, "-" for standard input.
         given: patterns of the command line.
-        header: begin the table with a line of column names.
         form: "table", "bed" or "paf".
-        split: folder of a file for each pattern with the targets that have it.
-        counts: table of the hits of each pattern by distance.
-        plot: picture of the same.
-        reference: FASTA for CRAM.
     """
 
     patterns: str | None
     targets: tuple[str, ...]
     given: tuple[str, ...] = ()
-    header: bool = True
     form: str = "table"
-    split: str | None = None
-    counts: str | None = None
-    plot: str | None = None
-    reference: str | None = None
+    split: str | None = _columns(
+        None,
+        "--split",
+        "With --best-per-target: also write the targets, to NAME.fastq or NAME.fasta for each pattern, and the others "
+        "to unassigned.fastq or .fasta.",
+        metavar="DIR",
+    )
+    counts: str | None = _columns(
+        None, "--counts", "Write the number of hits of each pattern by distance.", metavar="FILE"
+    )
+    plot: str | None = _columns(
+        None, "--plot", "Draw the hits of each pattern by distance (.png or .svg).", metavar="FILE"
+    )
+    header: bool = header_field()
+    reference: str | None = _output(None, "--reference", "FASTA for targets in CRAM.", metavar="FILE")
 
     def __post_init__(self) -> None:
         if not self.targets:

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 from gpualign.align.edit.cpu import VerifyResult
 from gpualign.align.edit.device.kernel import STAGE
 from gpualign.align.edit.tuning import KERNELS
-from gpualign.checks import takes_keywords
 from gpualign.errors import UsageError, counted
+from gpualign.fields import takes_keywords
 from gpualign.params import RunOptions
 from gpualign.reads.in_memory import Sequences, as_batch, checked_indices, packed, rows_of
 from gpualign.report import OnProgress, Progress
@@ -25,7 +25,7 @@ from gpualign.tables.row import Row
 from gpualign.tables.table import Column, Look, Table
 from gpualign.verify.batches import Batch, Texts, choose, cigars_of, prepare
 from gpualign.verify.candidates import Candidates
-from gpualign.verify.params import Mode, Strand, VerifyParams
+from gpualign.verify.params import Strand, VerifyParams
 
 #: of queries and of targets
 Names = tuple[TextColumn, TextColumn]
@@ -33,20 +33,17 @@ Names = tuple[TextColumn, TextColumn]
 _BATCH = 1 << 17
 
 
-@takes_keywords()
+@takes_keywords(VerifyParams, without=("best", "all_pairs"))
 def verify(
     queries: Sequences,
     targets: Sequences,
     candidates: ArrayLike | None = None,
     *,
-    max_errors: int | None = None,
-    error_rate: float | None = VerifyParams.error_rate,
-    mode: Mode = VerifyParams.mode,
     strand: Strand = "plus",
-    cigar: bool = False,
-    device: str = "auto",
-    threads: int = 0,
+    device: str = RunOptions.device,
+    threads: int = RunOptions.threads,
     progress: OnProgress | None = None,
+    **parameters: Any,
 ) -> Table[Row]:
     """Edit distance of queries to regions of targets, exact or within a limit (Myers 1999; docs/commands/verify.md).
 
@@ -66,14 +63,11 @@ def verify(
         queries, targets: nucleotide sequences: a file, a batch, or strings.
         candidates: int (n, 4), rows of query, target, start, end: numbers of sequences, then a half-open region,
             clipped to its target. None: query i with the whole of target i.
-        max_errors: maximum insertions, deletions and substitutions of a pair; -1: no limit; None: see ``error_rate``.
-        error_rate: maximum errors as a share of the query's length, rounded down; None: no limit.
-        mode: "infix" (the query anywhere in the region), "prefix" (from the region's start), "global" (all of it).
         strand: "plus", "minus", or "both": the better one, plus when they are equal.
-        cigar: return the alignment, too, as text with = X I D.
         device: "auto", "cpu", "cuda", "cuda:0,1".
         threads: host threads; 0: all cores.
         progress: called now and then with the number of candidates done, and their total number.
+        parameters: fields of :class:`gpualign.verify.params.VerifyParams`.
 
     Returns:
         A :class:`gpualign.Table` of the candidates in order: ``query`` and ``target`` (int32, their numbers),
@@ -86,7 +80,7 @@ def verify(
         InputError: a character that is not a nucleotide code, a file that cannot be read.
         DeviceError: a GPU was asked for and cannot be used.
     """
-    params = VerifyParams(max_errors, error_rate, mode, strand, cigar, all_pairs=True)
+    params = VerifyParams(strand=strand, all_pairs=True, **parameters)
     texts = Texts.of_reference(params, as_batch(queries), packed(as_batch(targets)))
     intervals = _candidates(texts, candidates)
     options = RunOptions.of_api(device, threads)
@@ -100,7 +94,7 @@ def verify(
     bar = Progress(options, "pairs", len(intervals), progress)
     queried = TextColumn.of_bytes(texts.queries.names, texts.queries.name_offsets)
     names = queried, TextColumn.of(texts.reference.shown_names)
-    look = Look(draw=_Drawer(texts) if cigar else None)
+    look = Look(draw=_Drawer(texts) if params.cigar else None)
     parts: list[Table[Row]] = []
     lengths = np.diff(texts.queries.base_offsets).astype(float)
     cells = float(np.sum(lengths[intervals.query] * (intervals.end - intervals.begin)))
@@ -108,7 +102,7 @@ def verify(
         for result in backend.run(pairs(), STAGE):
             parts.append(Table(_columns(params, names, batches.pop(0), result), look))
             bar.update(len(parts[-1]))
-    return Table.concat(parts or [Table(_none(cigar))])
+    return Table.concat(parts or [Table(_none(params.cigar))])
 
 
 def _candidates(texts: Texts, rows: ArrayLike | None) -> Candidates:

@@ -12,7 +12,9 @@ import pytest
 
 import gpualign
 from gpualign.cli import COMMANDS, cli, main
-from gpualign.cli.option_groups import GROUPS
+from gpualign.map.params import Seeding
+from gpualign.options import sections
+from gpualign.search.params import SearchParams
 
 Run = Callable[..., tuple[int, bytes, str]]
 
@@ -31,14 +33,19 @@ def test_help_has_examples_and_explains_every_option(name: str, cli: Run) -> Non
 
 
 def test_options_stand_under_headings(cli: Run) -> None:
-    """Each once; sort and markdup do not run on a cluster."""
-    for name in ("map", "sort"):
+    """Each once, how a command runs last; sort and markdup do not run on a cluster."""
+    for name in COMMANDS:
+        command = _command(name)
         text = cli(name, "--help")[1].decode()
-        groups = GROUPS[name]
-        assert re.findall(r"^([A-Z][^:\n]*):$", text, re.MULTILINE) == list(groups)
-        shown = re.findall(r"^  (-\S.*?)(?:  |$)", text, re.MULTILINE)
-        named = " ".join(groups.values()).split()
-        assert [name in re.split(r"[ ,/]+", row) for name, row in zip(named, shown, strict=True)] == [True] * len(named)
+        found = sections(command, click.Context(command))
+        assert re.findall(r"^([A-Z][^:\n]*):$", text[text.index("Examples:") + 9 :], re.MULTILINE) == list(found)
+        options = [each for each in command.params if isinstance(each, click.Option) and not each.hidden]
+        shown = [option for options in found.values() for option in options]
+        assert sorted(map(id, shown[:-1])) == sorted(map(id, options))
+        assert "--help" in shown[-1].opts
+        assert list(found)[-1] == {"devices": "Options", "completion": "Options", "makedb": "Output"}.get(
+            name, "Running"
+        )
     assert "--dask" in cli("map", "--help")[1].decode()
     for name in ("sort", "markdup"):
         assert "--dask" not in cli(name, "--help")[1].decode()
@@ -73,13 +80,18 @@ def test_help_has_the_words_of_the_glossary(name: str, cli: Run) -> None:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_numbers_have_a_default_or_none(name: str) -> None:
-    """An option with a default shows it."""
+def test_numbers_show_the_default_of_their_field(name: str, cli: Run) -> None:
+    """What is not given is None on the command line, so that a field's default holds; --help shows that."""
     for option in _command(name).params:
-        if not isinstance(option, click.Option) or option.hidden or option.is_flag or option.multiple:
-            continue
-        if isinstance(option.default, int | float | str) and not isinstance(option.default, bool):
-            assert option.show_default or "[default:" in (option.help or "")
+        if isinstance(option, click.Option) and not option.hidden and isinstance(option.default, int | float | str):
+            assert option.is_flag or option.show_default
+    text = " ".join(cli(name, "--help")[1].decode().split())
+    for command, shown in {
+        "map": f"Seed hits to follow per read, rarest seeds first. [default: {Seeding().max_hits}]",
+        "search": f"errors that every other pattern must have more than the best. [default: {SearchParams.margin}]",
+        "cluster": "--max-memory SIZE Host memory for alignment matrices. [default: 1G]",
+    }.items():
+        assert name != command or shown in text
 
 
 @pytest.mark.parametrize("name", COMMANDS)

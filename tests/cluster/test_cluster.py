@@ -23,7 +23,7 @@ from gpualign.align.score.matrices import load_matrix
 from gpualign.align.score.problem import make_problem
 from gpualign.cluster import tuning
 from gpualign.cluster.cpu import highest_identity
-from gpualign.cluster.params import ClusterParams, alignment_params
+from gpualign.cluster.params import ClusterParams
 from gpualign.errors import InputError, UsageError
 from gpualign.params import RunOptions
 from gpualign.sequences.batch import SequenceBatch
@@ -101,7 +101,7 @@ def test_single_linkage_of_substitutions() -> None:
 
 def all_pairs(sequences: list[str], least: float, coverage: float = 0.0, definition: int = 1, **alignment):
     """Identities of all pairs from alignments as of `pairwise`, which have tests of their own, without any filter."""
-    params = ClusterParams(alignment=alignment_params(0.0, identity_definition=definition, **alignment))
+    params = ClusterParams(identity=0.0, identity_definition=definition, **alignment)
     scoring, names = params.load_scoring(), sorted(set(sequences))
     number = {name: i for i, name in enumerate(names)}
     encoded = encode([SequenceBatch.from_records([(name, name) for name in names])], scoring)
@@ -267,7 +267,7 @@ def test_alignments_with_codes(matrix: str | None) -> None:
     """Scores of the naive program, and matches by the sets of bases that codes stand for."""
     rng = random.Random(12)
     texts = [with_codes(rng, text, 0.2) for text in families(rng, 2, 10, 37, 0.3)]
-    params = ClusterParams(alignment=alignment_params(0.5, matrix=matrix))
+    params = ClusterParams(identity=0.5, matrix=matrix)
     scoring = params.load_scoring()
     alignment = params.alignment
     inside = (alignment.gap_open, alignment.gap_extend)

@@ -12,7 +12,7 @@ import pytest
 
 from gpualign.align.score.cpu import align_on_cpu
 from gpualign.cluster import stage as stages
-from gpualign.cluster.params import ClusterParams, alignment_params
+from gpualign.cluster.params import ClusterParams
 from gpualign.cluster.run import Clusterer
 from gpualign.cluster.sequences import read_input
 from gpualign.params import RunOptions
@@ -63,7 +63,7 @@ class StandIn(Backend):
 def test_a_device_gives_the_same(monkeypatch: pytest.MonkeyPatch, more: dict[str, Any], codes: float) -> None:
     """The kernel aligns all pairs that it is given, the CPU only those that can still count."""
     monkeypatch.setattr(stages, "PairwiseKernel", lambda device, problem: problem)
-    params = ClusterParams(alignment=alignment_params(0.93, strand="both"), **more)
+    params = ClusterParams(identity=0.93, strand="both", **more)
     scoring = params.load_scoring()
     batch = SequenceBatch.from_records([(str(i), text) for i, text in enumerate(texts(codes))])
     data = read_input([batch], scoring, params, None, keep_text=False)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from gpualign.cluster import tuning
-from gpualign.cluster.params import ClusterParams, alignment_params
+from gpualign.cluster.params import ClusterParams
 from gpualign.cluster.run import Clusterer
 from gpualign.cluster.sequences import read_input
 from gpualign.params import RunOptions
@@ -78,7 +78,7 @@ def clusters_by(library: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch):
         monkeypatch.setattr(tuning, "FIRST_BATCH", 12)
         kernels = Kernels(library)
         install_kernels(monkeypatch, kernels, 1 << 28)
-        cluster = ClusterParams(alignment=alignment_params(least, **alignment), order="input", **params)
+        cluster = ClusterParams(identity=least, order="input", **alignment, **params)
         scoring = cluster.load_scoring()
         batch = SequenceBatch.from_records([(str(i), text) for i, text in enumerate(texts)])
         data = read_input([batch], scoring, cluster, None, keep_text=False)

@@ -380,7 +380,7 @@ def test_parameters_name_the_rule(changes: dict[str, object], message: str) -> N
 @pytest.mark.parametrize(("subjects", "message"), [((), "at least one file"), (("-", "-"), "only once")])
 def test_files_name_the_rule(subjects: tuple[str, ...], message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        LcsFilterFiles("q.fa", subjects)
+        LcsFilterFiles(subjects, "q.fa")
 
 
 def test_first_help_line_says_subsequence(capsys: pytest.CaptureFixture[str]) -> None:

@@ -25,7 +25,7 @@ from tests.helpers.sequences import batch_of
 def test_any_batching_gives_the_stable_ranking(
     scores: list[int], limit: int, batch: int, keep_ties: bool, input_order: bool
 ) -> None:
-    params = LcsFilterParams(limit, keep_ties, min_length=1, input_order=input_order and limit > 0)
+    params = LcsFilterParams(top=limit, keep_ties=keep_ties, min_length=1, input_order=input_order and limit > 0)
     collector, queries = Collector(params), [QueryStrands("q", 9, (encode_query("q", b"A" * 9, "dna"),))]
     for first in range(0, len(scores), batch):
         part = np.array([scores[first : first + batch]], np.int32)

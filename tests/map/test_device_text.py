@@ -135,7 +135,7 @@ def random_options(rng: random.Random) -> RecordOptions:
         xa_share=rng.choice((0.01, 0.8)),
         scored=flip(),
         extra=tuple(name for name in ("XS", "HN", "ms") if flip()),
-        cs=rng.choice(("none", "short", "long")),
+        cs=rng.choice((None, "short", "long")),
     )
     return RecordOptions(
         eqx=flip(), soft_supplementary=flip(), secondary_sequence=flip(), split_as_secondary=flip(), tags=tags

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,6 @@ from gpualign import _native
 from gpualign.sequences.batch import join_bytes
 
 Alphabet = Literal["dna", "protein", "bytes"]
-ALPHABETS: tuple[Alphabet, ...] = get_args(Alphabet)
 
 _NO_CLASS = -1  # a symbol that matches nothing
 

@@ -10,15 +10,14 @@ from numpy.typing import NDArray
 
 from gpualign.checks import set_whole_numbers
 from gpualign.errors import UsageError, check_range
+from gpualign.fields import check_choices
 from gpualign.sequences.identity import edits_within
 
 DistanceMode = Literal["global", "prefix", "infix", "indel"]
 ScoreMode = Literal["global", "semi-global", "local", "lcs"]
 Alphabet = Literal["any", "nucleotide"]
 
-DISTANCE_MODES: tuple[str, ...] = get_args(DistanceMode)
 SCORE_MODES: tuple[str, ...] = get_args(ScoreMode)
-ALPHABETS: tuple[str, ...] = get_args(Alphabet)
 _MAX_ERRORS = 2**29
 
 
@@ -67,10 +66,7 @@ class DistanceParams(Selection):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.mode not in DISTANCE_MODES:
-            raise UsageError(f"mode must be one of {', '.join(DISTANCE_MODES)}, not {self.mode!r}")
-        if self.alphabet not in ALPHABETS:
-            raise UsageError(f"alphabet must be one of {', '.join(ALPHABETS)}, not {self.alphabet!r}")
+        check_choices(self)
         if self.max_errors is not None and self.error_rate is not None:
             raise UsageError("give max errors or an error rate, not both")
         check_range("max errors", self.max_errors or 0, 0, _MAX_ERRORS)

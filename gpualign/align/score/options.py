@@ -1,4 +1,4 @@
-"""Options of all commands that align pairs."""
+"""The type of options that are gap penalties."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from typing import Any
 import click
 
 from gpualign.align.score.gap_penalties import GapPenalty, parse_penalty
-from gpualign.align.score.params import PairwiseParams
-from gpualign.options import option_of
 
 
 class _Penalty(click.ParamType):  # type: ignore[type-arg]
@@ -25,12 +23,3 @@ class _Penalty(click.ParamType):  # type: ignore[type-arg]
 
 #: the type of options that are gap penalties
 PENALTY = _Penalty()
-
-identity_definition_option = option_of(
-    PairwiseParams,
-    "--iddef",
-    "identity_definition",
-    type=click.IntRange(0, 4),
-    help="Identity = matches divided by: 0 the shorter sequence; 1, 4 all columns with end gaps; 2 columns without end "
-    "gaps (vsearch's default). 3: 1 - (mismatches + gap openings) / the longer sequence.",
-)

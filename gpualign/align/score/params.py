@@ -3,22 +3,41 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from functools import partial
+from typing import Any, Literal
 
 from gpualign.align.score.matrices import load_matrix
 from gpualign.checks import penalty, set_penalties, set_whole_numbers, several
 from gpualign.errors import UsageError, check_range
+from gpualign.fields import check_choices, parameter
 from gpualign.sequences.matrices import Scoring, match_mismatch
 
 Mode = Literal["global", "semi-global", "local"]
 
 Kernel = Literal["auto", "lazy", "lanes", "rscan", "dscan", "tiled"]
 
-MODES: tuple[str, ...] = get_args(Mode)
-KERNELS: tuple[str, ...] = get_args(Kernel)
 #: the four sequence ends, in the order of the free-end flags
 ENDS = ("query-start", "query-end", "target-start", "target-end")
 NO_IDENTITY = "--score-only finds no identity: leave out --id and --plot"
+
+_pairs, _alignment = partial(parameter, under="Pairs"), partial(parameter, under="Alignment")
+_columns = partial(parameter, under="Columns and formats")
+
+
+def identity_definition_field(under: str) -> Any:
+    """The field of what an identity is; also of `cluster`."""
+    return parameter(
+        1,
+        "--iddef",
+        "Identity = matches divided by: 0 the shorter sequence; 1, 4 all columns with end gaps; 2 columns without end "
+        "gaps (vsearch's default). 3: 1 - (mismatches + gap openings) / the longer sequence.",
+        under=under,
+    )
+
+
+def max_memory_field() -> Any:
+    """The field of the memory for alignments; also of `cluster`."""
+    return parameter(1 << 30, "--max-memory", "Host memory for alignment matrices.", under="Running", unit="bytes")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,23 +48,20 @@ class PairParams:
     the case where both are equal.
 
     Attributes:
-        mode: "global", "semi-global" (end gaps free, see ``free_ends``) or "local".
         free_ends: which of ``ENDS`` cost nothing in semi-global mode; None: the command's own default.
-        match: score of equal nucleotides.
-        mismatch: score of different nucleotides; 4 and -4 are the same.
-        matrix: name or path of a substitution matrix instead.
-        gap_open, gap_extend: penalties; 10 and -10 are the same.
-        score_only: no traceback; the output has scores alone.
+        gap_open, gap_extend: penalties; 10 and -10 are the same, as are mismatches of 4 and -4.
     """
 
-    mode: Mode = "global"
+    mode: Mode = _alignment("global", "--mode", "End to end, with free ends, or the best-scoring segments.")
     free_ends: frozenset[str] | None = None
-    match: int = 5
-    mismatch: int = -4
-    matrix: str | None = None
+    match: int = _alignment(5, "--match", "Score of equal nucleotides.")
+    mismatch: int = _alignment(-4, "--mismatch", "Score of different nucleotides.")
+    matrix: str | None = _alignment(
+        None, "--matrix", "Substitution matrix: BLOSUM62, PAM250, NUC.4.4, … or a file.", metavar="NAME"
+    )
     gap_open: int = 10
     gap_extend: int = 1
-    score_only: bool = False
+    score_only: bool = _columns(False, "--score-only", "Scores without alignments (fastest).")
 
     def __post_init__(self) -> None:
         set_whole_numbers(self)
@@ -55,8 +71,7 @@ class PairParams:
             raise UsageError(f"the score of a match must not be negative, not {self.match}")
         if max(self.match, -self.mismatch, self.gap_open) > 10_000:
             raise UsageError("scores and penalties must be within ±10,000")
-        if self.mode not in MODES:
-            raise UsageError(f"mode must be one of {', '.join(MODES)}, not {self.mode!r}")
+        check_choices(self)
         if self.free_ends is not None and self.mode != "semi-global":
             raise UsageError("free ends belong to --mode semi-global")
         if self.free_ends is not None:
@@ -77,20 +92,18 @@ class PairwiseParams(PairParams):
     Attributes:
         end_gap_open, end_gap_extend: penalties of gaps at the ends of sequences, at most as high: one, or one for each
             of ``ENDS``; None: as elsewhere. Ends that are free cost nothing.
-        identity: keep pairs of at least this identity (0 to 1); None: keep all.
-        identity_definition: vsearch's --iddef, 0 to 4 (see ``gpualign.sequences.identity``).
-        strand: "plus", or "both": the reverse complement of the query is tried as well.
         kernel: force one GPU kernel, for benchmarks.
-        max_memory: bytes of host memory for alignment tables.
     """
 
     end_gap_open: int | tuple[int, ...] | None = None
     end_gap_extend: int | tuple[int, ...] | None = None
-    identity: float | None = None
-    identity_definition: int = 1
-    strand: Literal["plus", "both"] = "plus"
-    kernel: Kernel = "auto"
-    max_memory: int = 1 << 30
+    identity: float | None = parameter(None, "--id", "Keep pairs of at least this identity (0 to 1).", under="Identity")
+    identity_definition: int = identity_definition_field("Identity")
+    strand: Literal["plus", "both"] = _pairs(
+        "plus", "--strand", "both: use the reverse complement of the query if it scores better."
+    )
+    kernel: Kernel = parameter("auto", "--kernel", "Force one GPU kernel.", under="Running", hidden=True)
+    max_memory: int = max_memory_field()
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from gpualign.align.gaps.cpu import Ends, GapModel
 from gpualign.align.score.params import PairParams
 from gpualign.errors import UsageError
+from gpualign.fields import REQUIRED, parameter
 from gpualign.sequences.matrices import Scoring
 
 _TARGET_ENDS = (frozenset({"target-end"}), frozenset({"target-start", "target-end"}))
+_gaps = partial(parameter, under="Limited number of gaps")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,15 +22,14 @@ class GapsParams(PairParams):
     """What to align and how to score it.
 
     Attributes:
-        max_gaps: at most this many gaps, of any length, in an alignment.
         free_ends: in semi-global mode the target's end, or both of its ends; None: its end.
-        free_start: the alignment may begin anywhere in the target.
-        best: only the best target of each query.
     """
 
-    max_gaps: int
-    free_start: bool = False
-    best: bool = False
+    max_gaps: int = _gaps(
+        REQUIRED, "--max-gaps", "Allow at most K gaps, of any length, in an alignment.", metavar="K", required=False
+    )
+    free_start: bool = _gaps(False, "--free-start", "With --max-gaps: start anywhere in the target.")
+    best: bool = _gaps(False, "--best", "With --max-gaps: write only the best target of each query.")
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -4,31 +4,28 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 
 from gpualign.align.pair_inputs import PairFiles
 from gpualign.align.score.params import PairwiseParams
 from gpualign.checks import set_whole_numbers
 from gpualign.errors import UsageError
+from gpualign.fields import parameter
 from gpualign.pairwise.database.statistics import ScoreStatistics
 from gpualign.pairwise.params import PairwiseOutput
 from gpualign.sequences.matrices import Scoring
 
+_search = partial(parameter, under="Database search")
+
 
 @dataclass(frozen=True, kw_only=True)
 class SearchParams:
-    """Selects the hits of each query; of equal scores the earlier targets.
+    """Selects the hits of each query; of equal scores the earlier targets."""
 
-    Attributes:
-        top: the best so many; None: all that the limits leave.
-        evalue: at most, of a local alignment.
-        min_bits: at least, of a local alignment.
-        min_score: at least, in the matrix's units.
-    """
-
-    top: int | None = None
-    evalue: float | None = None
-    min_bits: float | None = None
-    min_score: float | None = None
+    top: int | None = _search(None, "--top", "Search: write the N best targets of each query, best first.", metavar="N")
+    evalue: float | None = _search(None, "--evalue", "Search: only local alignments of at most this E-value.")
+    min_bits: float | None = _search(None, "--min-bits", "Search: only local alignments of at least this bit score.")
+    min_score: float | None = _search(None, "--min-score", "Search: only targets of at least this score.")
 
     def __post_init__(self) -> None:
         set_whole_numbers(self)

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
+from typing import Literal, get_args
 
 from gpualign.checks import set_whole_numbers
 from gpualign.errors import UsageError, check_range
+from gpualign.fields import check_choices, parameter
+from gpualign.params import header_field
 from gpualign.seeds.index.file import check_index_path
 from gpualign.seeds.index.minimizers import LONGEST_KMER, IndexParams
 
-KINDS = ("mumreference", "mum", "maxmatch")
-STRANDS = ("forward", "reverse", "both")
+Kind = Literal["mumreference", "mum", "maxmatch"]
+Strands = Literal["forward", "reverse", "both"]
 #: consecutive seeds further apart than this save no memory worth having and cost look-ups in repeats
 _WIDEST_WINDOW = 96
 #: seeds of unique matches this short are repeated too often in genomes to look at each of their positions
 _LONGEST_SORTED = 31
+_which, _format = partial(parameter, under="Which matches"), partial(parameter, under="MUMmer's format")
+_index, _output = partial(parameter, under="Index"), partial(parameter, under="Output")
 
 
 @dataclass(frozen=True)
@@ -22,50 +28,42 @@ class MemsParams:
     """Parameters of a run of `mems`.
 
     Attributes:
-        min_length: shortest match in bases, at least 1.
         kind: "mumreference": the matching string occurs once in the reference; "mum": once in the strand of the
             query record as well; "maxmatch": all matches.
-        max_occ: with "maxmatch", leave out matches whose string occurs more often than this in the reference; 1 is
-            "mumreference". None: however often.
-        strands: "forward", "reverse" or "both" strands of the queries.
-        only_acgt: say nothing when bases other than A, C, G and T, which never match here, would in MUMmer.
-        four_columns: name the reference record on every line; always so with several of them.
-        lengths: print the query's length in its header.
-        strings: print the matching string below each match.
-        forward_coordinates: give matches of the reverse strand by their position on the forward strand.
-        table: tab-separated columns with a header instead of MUMmer's lines.
-        header: with ``table``, print the header line.
-        index: a saved index to use instead of building one, or None.
-        save_index: write the index here, or None.
-        dotplot: .png or .svg file for a dot plot of the matches, or None.
+        strands: of the queries.
     """
 
-    min_length: int = 20
-    kind: str = "mumreference"
-    max_occ: int | None = None
-    strands: str = "forward"
-    only_acgt: bool = False
-    four_columns: bool = False
-    lengths: bool = False
-    strings: bool = False
-    forward_coordinates: bool = False
-    table: bool = False
-    header: bool = True
-    index: str | None = None
-    save_index: str | None = None
-    dotplot: str | None = None
+    min_length: int = _which(20, "-l", "Minimum length of a match.")
+    kind: Kind = "mumreference"
+    strands: Strands = "forward"
+    max_occ: int | None = _which(
+        None, "-max-occ --max-occ", "With -maxmatch: leave out matches that occur more than INT times in the reference."
+    )
+    only_acgt: bool = _which(
+        False, "-n", "Match only a, c, g and t. This is always done; -n silences the warning about it."
+    )
+    four_columns: bool = _format(False, "-F", "Write four columns even if there is only one reference record.")
+    lengths: bool = _format(False, "-L", "Write the length of the query in its header line.")
+    strings: bool = _format(False, "-s", "Write the matching sequences.")
+    forward_coordinates: bool = _format(False, "-c", "Write forward-strand positions of reverse matches.")
+    index: str | None = _index(
+        None, "-i --index -load --load", "Use a saved index of REF (or give the index as REF).", metavar="FILE"
+    )
+    save_index: str | None = _index(None, "--save-index -save --save", "Save the index.", metavar="FILE")
+    table: bool = _output(False, "-tsv --tsv", "Write a table, with 1-based forward coordinates and a strand column.")
+    header: bool = header_field("With --tsv: write no header line.")
+    dotplot: str | None = _output(
+        None, "-dotplot --dotplot", "Also draw a dot plot of the 20,000 longest matches: .png or .svg.", metavar="FILE"
+    )
 
     def __post_init__(self) -> None:
         set_whole_numbers(self)
         check_index_path(self.save_index)
         check_range("the minimum length of a match (-l)", self.min_length, 1)
-        if self.kind not in KINDS:
-            raise UsageError(f"the kind of matches must be one of {', '.join(KINDS)}, not {self.kind!r}")
+        check_choices(self)
         check_range("the most occurrences of a match (--max-occ)", 1 if self.max_occ is None else self.max_occ, 1)
         if self.max_occ is not None and self.kind != "maxmatch":
             raise UsageError(f"--max-occ needs -maxmatch: the matches of -{self.kind} occur once")
-        if self.strands not in STRANDS:
-            raise UsageError(f"strands must be one of {', '.join(STRANDS)}, not {self.strands!r}")
         if self.forward_coordinates and self.strands == "forward":
             raise UsageError("-c gives positions of reverse matches: it needs -b or -r")
         if self.table and (self.strings or self.four_columns or self.lengths or self.forward_coordinates):
@@ -84,7 +82,7 @@ class MemsParams:
     @property
     def strand_bits(self) -> int:
         """The strands as native functions take them: 1 forward, 2 reverse, 3 both."""
-        return STRANDS.index(self.strands) + 1
+        return get_args(Strands).index(self.strands) + 1
 
 
 def choose_index(min_length: int, bases: int) -> IndexParams:
