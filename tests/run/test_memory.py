@@ -20,7 +20,7 @@ from tests.helpers.environment import SANITIZED
 pytestmark = pytest.mark.skipif(SANITIZED, reason="a sanitizer takes memory of its own")
 MANY = 40_000
 #: MiB that ten times the input may take more
-ROOM = 12
+ROOM = 16
 #: MiB of address space: of the first run, and that ten times the input may take more (two of glibc's arenas)
 MAX_SPACE, MORE_SPACE = 3 << 10, 128
 #: runs a command within a limit (MiB of address space) and tells the peaks of its resident memory and of its address

@@ -101,10 +101,10 @@ struct Suboptimal {
 
 // Evidence for a locus.
 struct Evidence {
-    int32_t length;       // unambiguous bases of the read
+    int32_t length;  // unambiguous bases of the read
     bool hits_truncated;  // some of its hits were not followed
-    int32_t distance;     // edits in these bases
-    int32_t seed_hits;    // on its diagonals; anchors for a local alignment
+    int32_t distance;  // edits in these bases
+    int32_t seed_hits;  // on its diagonals; anchors for a local alignment
 };
 
 // A rescued mate has no seeds of its own: those of the other mate count.
