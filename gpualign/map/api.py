@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import weakref
 from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
@@ -58,6 +59,13 @@ _FIELDS = {
 }
 _GROUPS = (Seeding, Scoring, Pairing, Reporting)
 _CLOSED = "the mapper is closed"
+
+
+def _close(backends: list[Backend], process: int) -> None:
+    """Close backends that this process, if it is that one, has opened."""
+    if process == os.getpid():
+        for backend in backends:
+            backend.close()
 
 
 class Mapper:
@@ -126,6 +134,7 @@ class Mapper:
         self._target = Target(self.names, self.lengths.tolist(), self._params.scoring)
         self._idle: list[Backend] = []  # open GPU backends that no call is using
         self._lock, self._process = threading.Lock(), os.getpid()
+        weakref.finalize(self, _close, self._idle, self._process).atexit = False  # devices close at the exit
         self._closed = self._used_gpu = False
 
     def __getstate__(self) -> dict[str, Any]:
@@ -150,10 +159,9 @@ class Mapper:
     def close(self) -> None:
         """Release the GPUs; no more reads can be mapped. Calls in progress finish first."""
         with self._lock:
-            self._closed, idle, self._idle = True, self._idle, []
-        if self._process == os.getpid():
-            for backend in idle:
-                backend.close()
+            self._closed, idle = True, self._idle[:]
+            self._idle.clear()
+        _close(idle, self._process)
 
     @takes_keywords()
     def map(

@@ -3,6 +3,7 @@ kernel is the algorithm in scalar code. The bytes are the CPU's, and calls that 
 
 from __future__ import annotations
 
+import gc
 import json
 import threading
 from collections.abc import Callable, Iterator
@@ -203,8 +204,13 @@ def test_two_devices(cli: Cli, use, some_reads: Path, tmp_path: Path) -> None:
 
 def test_mapper_of_the_python_api(use, mates: tuple[Path, Path]) -> None:
     expected = gpualign.Mapper(str(GENOMES), device="cpu").map(*map(str, mates))
-    use(FakeDriver())
-    found = gpualign.Mapper(str(GENOMES), device="cuda").map(*map(str, mates))
+    driver = use(FakeDriver())
+    mapper = gpualign.Mapper(str(GENOMES), device="cuda")
+    found = mapper.map(*map(str, mates))
+    assert len(driver.contexts) == 1
+    del mapper  # nobody closes it
+    gc.collect()
+    assert driver.contexts == []
     assert len(found) == 800
     assert found.tolist() == expected.tolist()
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import os
 import threading
+import weakref
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -79,6 +82,19 @@ def _module_key(source: str, defines: Mapping[str, str] | None) -> tuple[str, tu
     return source, tuple(sorted((defines or {}).items()))
 
 
+#: every device that has a context. A thread that ends with one is ended by PyCUDA, and the process with it
+_open: weakref.WeakSet[Device] = weakref.WeakSet()
+
+
+def _close_at_exit() -> None:
+    for device in list(_open):
+        if device.process == os.getpid():  # a forked child must not use its parent's
+            device.close()
+
+
+# before the threads of devices end, which atexit's functions come after
+getattr(threading, "_register_atexit", atexit.register)(_close_at_exit)
+
 #: prefix of the keys of :meth:`Device.resident` that are freed when memory is short
 EVICTABLE = "evictable"
 
@@ -109,7 +125,7 @@ class Device:
     ) -> None:
         self.info, self.optional = info, optional
         self.memory = min(info.memory, max_memory or info.memory)
-        self.closing = threading.Event()
+        self.closing, self.process = threading.Event(), os.getpid()
         self.timeline = DeviceTimeline()
         self.budget = 0
         self.allocated = 0
@@ -182,6 +198,7 @@ class Device:
                 self._context = device.make_context(self.driver.ctx_flags.SCHED_BLOCKING_SYNC)
         except self.driver.Error as error:
             raise DeviceError(f"{self.name} ({self.info.name}) cannot be used: {error}") from error
+        _open.add(self)
         usable = self._usable()
         self.budget = min(usable, max_memory) if max_memory is not None else usable
         self.pinned_pool = PinnedPool(self.cuda.pinned_memory())
@@ -360,7 +377,7 @@ class Device:
             for item, _ in self._resident.values():
                 if hasattr(item, "free"):
                     item.free()
-        self.pinned_pool.close()
+            self.pinned_pool.close()
         self.slots.clear()
         self.streams.clear()
         self._resident.clear()
@@ -370,6 +387,7 @@ class Device:
         self._context.pop()
         self._context.detach()
         self._context = None
+        _open.discard(self)
 
     def __enter__(self) -> Device:
         return self

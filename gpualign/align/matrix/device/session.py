@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import os
 import threading
 
@@ -12,8 +11,6 @@ from gpualign.run.stage import Backend
 
 #: seconds of a core's work that are worth a call to an open device
 _WORTH_A_CALL_S = 2e-3
-#: before the threads of devices end, which atexit's functions come after
-_at_exit = getattr(threading, "_register_atexit", atexit.register)
 _lock = threading.Lock()
 #: one per process: a forked child must not use its parent's
 _open: dict[tuple[int, str, int | None], Backend] = {}
@@ -35,8 +32,6 @@ def backend_for(options: RunOptions, work: Work) -> Backend:
             return open_backend(RunOptions(threads=options.threads, device="cpu"), "distances")
         backend = open_backend(options, "distances", work)
         if backend.devices:
-            if not _open:
-                _at_exit(close_devices)
             _open[key] = backend
         return backend
 
