@@ -228,14 +228,14 @@ def bench_command(arguments: argparse.Namespace) -> Iterator[dict]:
 def bench_paths(arguments: argparse.Namespace) -> Iterator[dict]:
     """Subsequences of 100 winners as the command traces them: on all CPU threads and on a GPU."""
     from gpualign.align.lcs.query import QueryStrands
-    from gpualign.lcs.output import Hits
+    from gpualign.lcs.output import LcsHits
     from gpualign.lcs.run import trace
     from gpualign.params import available_cores
 
     query, batch = make_case(4, 4096, 100, 4096)
     lengths = score_on_cpu([query], batch).lengths[0]
     numbers, zeros = np.arange(100), np.zeros(100, np.int64)
-    hits = Hits(batch, numbers, numbers, batch.lengths, zeros, lengths, zeros.astype(bool))
+    hits = LcsHits(batch, numbers, numbers, batch.lengths, zeros, lengths, zeros.astype(bool))
     queries, threads = [QueryStrands("q", 4096, (query,))], available_cores()
 
     def traced(backend: Any) -> Any:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign.align.score.alignments import Alignments
+from gpualign.align.score.alignments import PairAlignments
 from gpualign.align.score.cpu import Candidates, align_strand, candidates_within, filter_on_cpu, score_lines
 from gpualign.align.score.problem import PairProblem
 from gpualign.sequences.matrices import Scoring
@@ -41,7 +41,7 @@ class BandedAligner:
         self._worth = _native.sums_of_symbols(sequences.codes, sequences.offsets, values)
         self._poor = _native.sums_of_symbols(sequences.codes, sequences.offsets, poor)
 
-    def align(self, block: PairBlock, distances: NDArray[np.int32]) -> Alignments:
+    def align(self, block: PairBlock, distances: NDArray[np.int32]) -> PairAlignments:
         """The optimal alignments, of equal ones the same as without a band."""
         problem = self._problem
         n, m = problem.lengths(block).T
@@ -55,10 +55,10 @@ class BandedAligner:
             return aligned
         rest = np.flatnonzero(~beyond)
         wider = Candidates(block.take(again), proved_low[again], proved_high[again])
-        both = Alignments.join([aligned.take(rest), align_strand(problem, wider, 0)])
+        both = PairAlignments.join([aligned.take(rest), align_strand(problem, wider, 0)])
         return both.take(np.argsort(np.concatenate([rest, again])))
 
-    def align_scored(self, block: PairBlock, scores: NDArray[np.int32]) -> Alignments:
+    def align_scored(self, block: PairBlock, scores: NDArray[np.int32]) -> PairAlignments:
         """Align pairs that score at least so much."""
         return align_strand(self._problem, self.scored(block, scores), 0)
 
@@ -96,14 +96,14 @@ def aligner_of(problem: PairProblem) -> BandedAligner | None:
 
 def aligned_within(
     problem: PairProblem, aligner: BandedAligner | None, block: PairBlock, distances: NDArray[np.int32]
-) -> Alignments:
+) -> PairAlignments:
     """Pairs with these edit distances."""
     if aligner is not None:
         return aligner.align(block, distances)
     return align_strand(problem, candidates_within(problem, block, np.arange(len(block)), distances), 0)
 
 
-def aligned_by_score(problem: PairProblem, aligner: BandedAligner | None, block: PairBlock) -> Alignments:
+def aligned_by_score(problem: PairProblem, aligner: BandedAligner | None, block: PairBlock) -> PairAlignments:
     """Pairs whose scores reach what the identity demands, where it demands one."""
     if score_lines(problem) is None or problem.bound is None or aligner is None or not len(block):
         return align_strand(problem, filter_on_cpu(problem, block, 0), 0)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign.align.score.alignments import Alignments, Measures
+from gpualign.align.score.alignments import Measures, PairAlignments
 from gpualign.align.score.cpu import Candidates, align_strand
 from gpualign.align.score.identity_filter import IdentityFilter, scores_nearby
 from gpualign.align.score.problem import PairProblem
@@ -96,7 +96,7 @@ class ClusterProblem:
         """Of definitions 2 and 3."""
         return IdentityFilter(self.pairs)
 
-    def hits_of(self, alignments: Alignments) -> Hits:
+    def hits_of(self, alignments: PairAlignments) -> Hits:
         """Those that reach identity and coverage."""
         measures = Measures(alignments, "global")
         identity = measures.identity(self.pairs.definition)

@@ -23,7 +23,7 @@ _ESCAPES = str.maketrans({"\t": "\\t", "\n": "\\n", "\r": "\\r", "\\": "\\\\"})
 
 
 @dataclass(frozen=True)
-class Hits:
+class LcsHits:
     """Subjects that passed.
 
     Attributes:
@@ -51,13 +51,13 @@ class Hits:
     def __len__(self) -> int:
         return len(self.subject)
 
-    def take(self, chosen: NDArray[np.int64]) -> Hits:
+    def take(self, chosen: NDArray[np.int64]) -> LcsHits:
         """Those with these numbers, not traced yet."""
         columns = (getattr(self, name) for name in _HIT_COLUMNS)
         taken: list[Any] = [None if column is None else column[chosen] for column in columns]
-        return Hits(self.batch, *taken)
+        return LcsHits(self.batch, *taken)
 
-    def alone(self, whole: bool) -> Hits:
+    def alone(self, whole: bool) -> LcsHits:
         """With a batch of no other subjects, which has their sequences if these are wanted ``whole``."""
         batch, nothing = self.batch, (np.zeros(0, np.uint8), np.zeros(len(self.batch) + 1, np.int64))
         occurs = np.zeros(len(batch), bool)
@@ -68,7 +68,7 @@ class Hits:
         return replace(self, batch=batch, subject=(np.cumsum(occurs) - 1)[self.subject])
 
     @classmethod
-    def join(cls, parts: Sequence[Hits], batch: SequenceBatch | None = None) -> Hits:
+    def join(cls, parts: Sequence[LcsHits], batch: SequenceBatch | None = None) -> LcsHits:
         """All of at least one, one after the other; ``batch``: that of all."""
         columns = ([getattr(part, name) for part in parts] for name in _HIT_COLUMNS)
         joined: list[Any] = [None if column[0] is None else np.concatenate(column) for column in columns]
@@ -81,7 +81,7 @@ class Hits:
 
 _HIT_COLUMNS = ("subject", "number", "lengths", "query", "lcs", "minus", "rank")
 _NONE = np.zeros(0, np.int64)
-NO_HITS = Hits(join_batches([]), _NONE, _NONE, _NONE, _NONE, np.zeros(0, np.int32), np.zeros(0, bool)).alone(True)
+NO_HITS = LcsHits(join_batches([]), _NONE, _NONE, _NONE, _NONE, np.zeros(0, np.int32), np.zeros(0, bool)).alone(True)
 
 
 _COLUMNS: dict[str, Kind] = {
@@ -113,7 +113,7 @@ class LcsWriter:
         self._lengths = np.array([query.length for query in queries], np.int64)
         self.rows = 0
 
-    def write(self, hits: Hits) -> None:
+    def write(self, hits: LcsHits) -> None:
         """Write hits in their order."""
         if len(hits):
             with STEPS.at("format"):
@@ -122,7 +122,7 @@ class LcsWriter:
             self._out.write(text)
             self.rows += len(hits)
 
-    def _lines(self, hits: Hits) -> bytes:
+    def _lines(self, hits: LcsHits) -> bytes:
         batch, query_lengths = hits.batch, self._lengths[hits.query]
         columns = [
             table.constant("*", len(hits)) if hits.rank is None else table.integers(hits.rank),
@@ -141,7 +141,7 @@ class LcsWriter:
             columns.append(table.Names(texts).column(np.arange(len(texts))))
         return table.format_rows(columns, len(hits))
 
-    def _records(self, hits: Hits) -> bytes:
+    def _records(self, hits: LcsHits) -> bytes:
         """FASTA, sequences unchanged on one line; what was found goes after the description, never into the ID."""
         batch, records = hits.batch, []
         for i, subject in enumerate(hits.subject.tolist()):

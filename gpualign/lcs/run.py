@@ -15,7 +15,7 @@ from gpualign.align.lcs.device.trace import LcsTraceKernel
 from gpualign.align.lcs.query import LcsQuery, QueryStrands, common_subsequences, encode_query
 from gpualign.align.lcs.tuning import KERNELS
 from gpualign.errors import InputError, counted, proteins_want
-from gpualign.lcs.output import NO_HITS, Hits, LcsWriter, columns_of
+from gpualign.lcs.output import NO_HITS, LcsHits, LcsWriter, columns_of
 from gpualign.lcs.params import LcsFilterFiles, LcsFilterParams
 from gpualign.lcs.select import Collector, select
 from gpualign.params import RunOptions
@@ -84,7 +84,7 @@ class LcsFilter:
 
     def run(
         self, backend: Backend, items: Iterable[Any], read: Callable[[Any], SequenceBatch]
-    ) -> Iterator[tuple[Hits, int]]:
+    ) -> Iterator[tuple[LcsHits, int]]:
         """Compare; yields for each item, in order, the hits to be written at once and the residues it had.
 
         Args:
@@ -97,7 +97,7 @@ class LcsFilter:
             self.residues += found.residues
             yield self._to_be_written(hits), found.residues
 
-    def _to_be_written(self, hits: Hits) -> Hits:
+    def _to_be_written(self, hits: LcsHits) -> LcsHits:
         """At once: all, or none where hits are ranked."""
         if self.params.streams:
             return self._traced(hits)
@@ -105,15 +105,15 @@ class LcsFilter:
             collector.keep(hits.take(np.flatnonzero(hits.query == number)))
         return NO_HITS
 
-    def ranked(self, backend: Backend | None = None) -> Hits:
+    def ranked(self, backend: Backend | None = None) -> LcsHits:
         """The hits that had to wait for the last subject, query by query.
 
         Args:
             backend: what :meth:`run` had, when that has ended: its GPUs trace the subsequences.
         """
-        return self._traced(Hits.join([collector.ranked() for collector in self._collectors]), backend)
+        return self._traced(LcsHits.join([collector.ranked() for collector in self._collectors]), backend)
 
-    def _traced(self, hits: Hits, backend: Backend | None = None) -> Hits:
+    def _traced(self, hits: LcsHits, backend: Backend | None = None) -> LcsHits:
         return trace(self.queries, hits, self._threads, backend) if self.params.subsequence else hits
 
     @property
@@ -160,7 +160,7 @@ def run_lcs_filter(params: LcsFilterParams, files: LcsFilterFiles, options: RunO
     return run.finish(summary, **counts, cells=lcs.cells, written=writer.rows)
 
 
-def trace(queries: list[QueryStrands], hits: Hits, threads: int, backend: Backend | None = None) -> Hits:
+def trace(queries: list[QueryStrands], hits: LcsHits, threads: int, backend: Backend | None = None) -> LcsHits:
     """The hits with their subsequences: from the GPUs if there are any, else a share of them by each thread."""
     on_strands = [
         (strand, np.flatnonzero((hits.query == number) & (hits.minus == minus)).tolist())

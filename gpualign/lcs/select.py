@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from gpualign.align.lcs.cpu import ScoredBatch
 from gpualign.align.lcs.query import QueryStrands
 from gpualign.errors import check_count
-from gpualign.lcs.output import NO_HITS, Hits
+from gpualign.lcs.output import NO_HITS, LcsHits
 from gpualign.lcs.params import LcsFilterParams
 from gpualign.streaming.timeline import STEPS
 
@@ -25,7 +25,7 @@ class Selected:
         subjects, residues: of the batch.
     """
 
-    hits: Hits
+    hits: LcsHits
     subjects: int
     residues: int
 
@@ -43,8 +43,8 @@ def select(params: LcsFilterParams, queries: Sequence[QueryStrands], scored: Sco
         if not params.streams:
             subject = subject[best(scores[subject], params.top, params.keep_ties)]
         of = np.full(len(subject), number)
-        found.append(Hits(batch, subject, subject, lengths[subject], of, scores[subject], minus[subject]))
-    hits = Hits.join(found, batch)
+        found.append(LcsHits(batch, subject, subject, lengths[subject], of, scores[subject], minus[subject]))
+    hits = LcsHits.join(found, batch)
     if params.streams:
         hits = hits.take(np.argsort(hits.subject, kind="stable"))
     return Selected(hits.alone(params.whole_records or params.subsequence), len(batch), len(batch.bases))
@@ -85,11 +85,11 @@ class Collector:
 
     def __init__(self, params: LcsFilterParams) -> None:
         self._params, self._whole = params, params.whole_records or params.subsequence
-        self._kept: list[Hits] = []  # that may still be among the best, in order of input
+        self._kept: list[LcsHits] = []  # that may still be among the best, in order of input
         self._most = 2 * params.top  # of them, until others are dropped
         self._floor = -1  # a score that is too low by now
 
-    def keep(self, hits: Hits) -> None:
+    def keep(self, hits: LcsHits) -> None:
         """Take those of the next batch."""
         hits = hits.take(np.flatnonzero(hits.lcs > self._floor))
         if len(hits):
@@ -99,11 +99,11 @@ class Collector:
             self._kept, self._most = [kept.alone(self._whole)], 2 * len(kept)
             self._floor = int(kept.lcs.min()) - self._params.keep_ties
 
-    def _best(self) -> Hits:
-        hits = Hits.join(self._kept) if self._kept else NO_HITS
+    def _best(self) -> LcsHits:
+        hits = LcsHits.join(self._kept) if self._kept else NO_HITS
         return hits.take(best(hits.lcs, self._params.top, self._params.keep_ties))
 
-    def ranked(self) -> Hits:
+    def ranked(self) -> LcsHits:
         """The best in the order of output."""
         hits = self._best()
         order = np.argsort(-hits.lcs, kind="stable")

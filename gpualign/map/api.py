@@ -28,7 +28,7 @@ from gpualign.map.hits import Drawer, Hit, Target, hit_table
 from gpualign.map.inputs import MapFiles, RecordOptions, Sample
 from gpualign.map.library import find_library
 from gpualign.map.pairs import PairModel
-from gpualign.map.params import MapParams, Pairing, Reporting, Scoring, Seeding, left_unmapped
+from gpualign.map.params import MapParams, MapScoring, Pairing, Reporting, Seeding, left_unmapped
 from gpualign.map.stage import map_batch_on_device
 from gpualign.map.tuning import SLOTS
 from gpualign.notices import notice
@@ -57,7 +57,7 @@ _FIELDS = {
     "clip": "clip_penalty",
     "unpaired": "unpaired_penalty",
 }
-_GROUPS = (Seeding, Scoring, Pairing, Reporting)
+_GROUPS = (Seeding, MapScoring, Pairing, Reporting)
 _CLOSED = "the mapper is closed"
 
 

@@ -11,7 +11,7 @@ import click
 from gpualign.fields import take
 from gpualign.map.inputs import ENDINGS, MapFiles, RecordOptions, Sample, TagOptions
 from gpualign.map.output_options import output_options, sorting_options, take_layout, take_tags
-from gpualign.map.params import ALL_LOCI, PRESET_ALIASES, PRESETS, MapParams, Pairing, Reporting, Scoring, Seeding
+from gpualign.map.params import ALL_LOCI, PRESET_ALIASES, PRESETS, MapParams, MapScoring, Pairing, Reporting, Seeding
 from gpualign.options import headed, options_of, run_options, take_run_options
 from gpualign.records.methylation import MethylationRules
 from gpualign.records.options import mark_option, marking_options, read_group_options, take_marking, take_read_group
@@ -115,7 +115,7 @@ class _MapCommand(click.Command):
     ),
 )
 @options_of(MapParams, "end_to_end")
-@options_of(Scoring)
+@options_of(MapScoring)
 @headed(
     "Which alignments",
     options_of(Reporting, "secondary"),

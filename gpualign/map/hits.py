@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign.map.alignments import Alignments
-from gpualign.map.params import Scoring
+from gpualign.map.params import MapScoring
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.reference import Reference
 from gpualign.sequences.strands import reverse_complement
@@ -40,7 +40,7 @@ class Target:
 
     names: list[str]
     lengths: list[int]
-    scoring: Scoring
+    scoring: MapScoring
 
     @cached_property
     def dictionary(self) -> TextColumn:
@@ -275,7 +275,7 @@ def _names_of(reads: SequenceBatch, first: int) -> TextColumn:
     return TextColumn.of([str(number // mates) for number in range(first, first + len(reads))])
 
 
-def edits_of(alignments: Alignments, scoring: Scoring) -> NDArray[np.int32]:
+def edits_of(alignments: Alignments, scoring: MapScoring) -> NDArray[np.int32]:
     """int32 (records,): edits of the aligned bases, which follow from score and CIGAR."""
     lengths, kinds = (alignments.cigar >> 4).astype(np.int64), alignments.cigar & 15
     is_gap = (kinds == 1) | (kinds == 2)

@@ -9,7 +9,7 @@ import click
 
 from gpualign.checks import penalty
 from gpualign.map.inputs import MapFiles, RecordOptions, Sample, TagOptions
-from gpualign.map.params import ALL_LOCI, Chaining, MapParams, Pairing, Scoring
+from gpualign.map.params import ALL_LOCI, Chaining, MapParams, MapScoring, Pairing
 from gpualign.options import command_line, debug_option, headed, options_of
 from gpualign.params import RunOptions
 from gpualign.report import print_line
@@ -86,22 +86,22 @@ _scores = headed(
         "match",
         type=int,
         metavar="INT",
-        help=f"Score of a match; scales -B -O -E -L -U -T.  [default: {Scoring.match}]",
+        help=f"Score of a match; scales -B -O -E -L -U -T.  [default: {MapScoring.match}]",
     ),
     click.option(
-        "-B", "mismatch", type=int, metavar="INT", help=f"Penalty for a mismatch.  [default: {Scoring.mismatch}]"
+        "-B", "mismatch", type=int, metavar="INT", help=f"Penalty for a mismatch.  [default: {MapScoring.mismatch}]"
     ),
     click.option(
-        "-O", "gap_open", metavar="INT[,INT]", help=f"Penalty for opening a gap.  [default: {Scoring.gap_open}]"
+        "-O", "gap_open", metavar="INT[,INT]", help=f"Penalty for opening a gap.  [default: {MapScoring.gap_open}]"
     ),
     click.option(
         "-E",
         "gap_extend",
         metavar="INT[,INT]",
-        help=f"Penalty for each base of a gap.  [default: {Scoring.gap_extend}]",
+        help=f"Penalty for each base of a gap.  [default: {MapScoring.gap_extend}]",
     ),
     click.option(
-        "-L", "clip", metavar="INT[,INT]", help=f"Penalty for clipping an end.  [default: {Scoring.clip_penalty}]"
+        "-L", "clip", metavar="INT[,INT]", help=f"Penalty for clipping an end.  [default: {MapScoring.clip_penalty}]"
     ),
     click.option(
         "-U",
@@ -264,7 +264,7 @@ def _params(bwa: BwaOptions) -> MapParams:
     if preset == "intractg":
         explicit = {**explicit, **{k: v for k, v in {"mismatch": 9, "gap_open": 16}.items() if explicit[k] is None}}
     elif (scale := values["match"] or 1) > 1:
-        usual = {name: getattr(Scoring, name) for name in ("mismatch", "gap_open", "gap_extend", "clip_penalty")}
+        usual = {name: getattr(MapScoring, name) for name in ("mismatch", "gap_open", "gap_extend", "clip_penalty")}
         usual["unpaired_penalty"] = Pairing.unpaired_penalty
         explicit |= {name: scale * value for name, value in usual.items() if explicit[name] is None}
     explicit = {name: value for name, value in explicit.items() if value is not None}

@@ -137,7 +137,7 @@ class Seeding(SeedParams):
 
 
 @dataclass(frozen=True)
-class Scoring:
+class MapScoring:
     """Affine scores: a gap of length l costs the smaller of gap_open + l * gap_extend and long_gap_open + l *
     long_gap_extend. An end is clipped if that gains at least clip_penalty. All but match are penalties.
 
@@ -254,7 +254,7 @@ class MapParams:
     )
     long_reads: bool = False
     seeding: Seeding = field(default_factory=Seeding)
-    scoring: Scoring = field(default_factory=Scoring)
+    scoring: MapScoring = field(default_factory=MapScoring)
     pairing: Pairing = field(default_factory=Pairing)
     reporting: Reporting = field(default_factory=Reporting)
     chaining: Chaining = SHORT_READS
@@ -267,7 +267,7 @@ class MapParams:
         if preset not in PRESETS:
             raise UsageError(f"unknown preset {preset} (known: {', '.join(PRESETS)})")
         values = {**values_of(preset, explicit.get("meth"), explicit.get("full", False)), **explicit}
-        groups = {"seeding": Seeding, "scoring": Scoring, "pairing": Pairing, "reporting": Reporting}
+        groups = {"seeding": Seeding, "scoring": MapScoring, "pairing": Pairing, "reporting": Reporting}
         nested = {
             group: kind(**{part.name: values.pop(part.name) for part in fields(kind) if part.name in values})
             for group, kind in groups.items()

@@ -8,16 +8,16 @@ import numpy as np
 
 from gpualign import _native
 from gpualign.map.pairs import ORIENTATIONS, PairModel
-from gpualign.map.params import Chaining, MapParams, Scoring
+from gpualign.map.params import Chaining, MapParams, MapScoring
 from gpualign.run.abi import filled
 
 
-def affine_scores(scoring: Scoring) -> np.void:
+def affine_scores(scoring: MapScoring) -> np.void:
     """``AffineScores``."""
     return filled("AffineScores", **asdict(scoring))
 
 
-def chain_rules(k: int, w: int, scoring: Scoring, chaining: Chaining, max_hits: int) -> np.void:
+def chain_rules(k: int, w: int, scoring: MapScoring, chaining: Chaining, max_hits: int) -> np.void:
     """``ChainRules``."""
     return filled("ChainRules", k=k, w=w, scores=affine_scores(scoring), max_hits=max_hits, **asdict(chaining))
 

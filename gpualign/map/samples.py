@@ -66,7 +66,7 @@ class SampleSheet:
 
 
 @dataclass(frozen=True)
-class Job:
+class SampleJob:
     """A sample, with its name in the table."""
 
     name: str
@@ -184,7 +184,7 @@ def _jobs(
     options: RunOptions,
     layout: AlignmentLayout,
     records: RecordOptions,
-) -> list[Job]:
+) -> list[SampleJob]:
     """The samples' jobs; raises UsageError if an output is an input or another output."""
     if sheet.folder is not None:
         try:
@@ -199,7 +199,7 @@ def _jobs(
         stem = os.path.splitext(output)[0]
         endings = {field: getattr(sheet.files, field) for field in ENDINGS}
         jobs.append(
-            Job(
+            SampleJob(
                 row.name,
                 Sample(
                     replace(
@@ -226,7 +226,7 @@ def _jobs(
     return jobs
 
 
-def _check_outputs(jobs: list[Job], sheet: SampleSheet) -> None:
+def _check_outputs(jobs: list[SampleJob], sheet: SampleSheet) -> None:
     """Check outputs like ``check_paths``, in linear time for thousands of files."""
     inputs = {_identity(path) for path in (sheet.path, sheet.files.reference)}
     inputs.update(_identity(path) for job in jobs for path in job.sample.files.files)
@@ -250,8 +250,8 @@ def _identity(path: str) -> Any:
 
 
 def _map_all(
-    jobs: list[Job], index: MinimizerIndex, params: MapParams, options: RunOptions, backend: Backend
-) -> Generator[tuple[Job, JobResult], None, None]:
+    jobs: list[SampleJob], index: MinimizerIndex, params: MapParams, options: RunOptions, backend: Backend
+) -> Generator[tuple[SampleJob, JobResult], None, None]:
     reuse_memory(one_heap=backend.on_gpu)
     mapper = SampleMapper(index, params, options.batch_size * (tuning.DEVICE_BATCH if backend.on_gpu else 1))
     sizes = [job.bases for job in jobs]
@@ -282,15 +282,15 @@ class SampleMapper:
         self.index, self.params, self.batch_bases = index, params, batch_bases
 
     @property
-    def stage(self) -> Stage[Job, JobResult]:
+    def stage(self) -> Stage[SampleJob, JobResult]:
         """A stage whose items are samples: a thread runs a whole sample, and devices its batches."""
         return Stage(self.on_cpu, self.make_kernel, self.on_device, slots=SLOTS)
 
-    def on_cpu(self, job: Job) -> JobResult:
+    def on_cpu(self, job: SampleJob) -> JobResult:
         """Map a sample in this thread."""
         return self.map(job, lambda items, mapping: (mapping.on_cpu(item) for item in items))
 
-    def on_device(self, job: Job, run: Run) -> JobResult:
+    def on_device(self, job: SampleJob, run: Run) -> JobResult:
         """Map a sample in this thread, with batches mapped and formatted on a device."""
 
         def map_alone(batch: SequenceBatch) -> Alignments:
@@ -303,7 +303,7 @@ class SampleMapper:
 
     def map(
         self,
-        job: Job,
+        job: SampleJob,
         compute: Callable[[Iterator[Reads], Mapping], Generator[Mapped, None, None]],
         map_alone: Callable[[SequenceBatch], Alignments] | None = None,
         codec: BgzfCodec = CPU_CODEC,

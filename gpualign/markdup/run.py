@@ -11,7 +11,7 @@ from gpualign import _native
 from gpualign.errors import InputError, UsageError, counted
 from gpualign.markdup.params import Marking, RecordFiles
 from gpualign.markdup.record_header import record_header
-from gpualign.markdup.templates import Plan, chunk_bytes, peeked, prepared_batches, preparer, said_order
+from gpualign.markdup.templates import MarkingPlan, chunk_bytes, peeked, prepared_batches, preparer, said_order
 from gpualign.markdup.tuning import LEVEL_OF_SORT, work_of
 from gpualign.params import RunOptions
 from gpualign.records.alignment_output import AlignmentLayout, HeldRecords, open_held
@@ -93,7 +93,7 @@ def run_markdup(
             lines = [*(line for line in lines if not line.startswith("@RG")), marking.read_group]
         header = record_header(lines, source.contigs, order, command_line)
         of_output = marking.duplicates, files.coverage, files.duplicate_metrics, command_line
-        plan = Plan.of(source, marking, chunk_bytes(options, layout), run.warn)
+        plan = MarkingPlan.of(source, marking, chunk_bytes(options, layout), run.warn)
         numbers = plan.numbers(marking)
         with (
             opened(run, source) as codec,
@@ -119,7 +119,7 @@ def run_markdup(
 def _again(
     files: RecordFiles,
     source: RecordInput,
-    plan: Plan,
+    plan: MarkingPlan,
     marking: Marking,
     layout: AlignmentLayout,
     options: RunOptions,

@@ -51,7 +51,7 @@ def said_order(header: Sequence[str]) -> str:
 
 
 @dataclass(frozen=True)
-class Plan:
+class MarkingPlan:
     """How a file's templates are found.
 
     Attributes:
@@ -65,7 +65,7 @@ class Plan:
     mate_tags: bool
 
     @classmethod
-    def of(cls, source: RecordInput, marking: Marking, chunk: int, warn: Callable[[str], None]) -> Plan:
+    def of(cls, source: RecordInput, marking: Marking, chunk: int, warn: Callable[[str], None]) -> MarkingPlan:
         """By the header, and by a look at the first records, a chunk of so many bytes."""
         first, chunks = peeked(source.chunks(chunk, templates=True))
         said = said_order(source.header)
@@ -90,7 +90,9 @@ class Plan:
 Prepare = Callable[[Records, "NDArray[np.uint64] | None"], tuple[RecordBatch, NDArray[np.uint64]]]
 
 
-def preparer(plan: Plan, marking: Marking, layout: AlignmentLayout, take: Callable[[Records], Any] | None) -> Prepare:
+def preparer(
+    plan: MarkingPlan, marking: Marking, layout: AlignmentLayout, take: Callable[[Records], Any] | None
+) -> Prepare:
     """What makes batches of records template by template; from any thread.
 
     Args:
@@ -112,7 +114,7 @@ def preparer(plan: Plan, marking: Marking, layout: AlignmentLayout, take: Callab
 
 def prepared_batches(
     source: RecordInput,
-    plan: Plan,
+    plan: MarkingPlan,
     marking: Marking,
     observer: RecordObserver,
     layout: AlignmentLayout,

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from gpualign.align.pair_inputs import PairInputs, PairSelection, inputs_of
-from gpualign.align.score.alignments import Alignments, Measures
+from gpualign.align.score.alignments import Measures, PairAlignments
 from gpualign.align.score.params import PairwiseParams
 from gpualign.align.score.problem import make_problem
 from gpualign.align.score.tuning import mean_cells, work_of
@@ -163,7 +163,7 @@ class _Layout:
         """The names of queries and targets."""
         return named(self.queries), named(self.targets)
 
-    def table(self, alignments: Alignments) -> Table[Row]:
+    def table(self, alignments: PairAlignments) -> Table[Row]:
         columns: dict[str, Column] = {
             "query": alignments.query,
             "target": alignments.target,
@@ -208,7 +208,7 @@ class _Layout:
         return alphabet[sequences.sequence(number)].tobytes()
 
 
-_NO_ALIGNMENTS = Alignments(
+_NO_ALIGNMENTS = PairAlignments(
     query=np.empty(0, np.int32),
     target=np.empty(0, np.int32),
     minus=np.empty(0, bool),

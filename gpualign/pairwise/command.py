@@ -14,7 +14,7 @@ from gpualign.errors import UsageError
 from gpualign.fields import take
 from gpualign.options import headed, options_of, run_options, table_options, take_run_options
 from gpualign.pairwise.bounded_gaps.params import GapsParams
-from gpualign.pairwise.database.params import SearchParams
+from gpualign.pairwise.database.params import DatabaseParams
 from gpualign.pairwise.params import PairwiseOutput, take_params
 
 
@@ -49,7 +49,7 @@ from gpualign.pairwise.params import PairwiseOutput, take_params
 )
 @options_of(PairwiseParams, "identity", "identity_definition")
 @headed("Identity", click.option("--acceptall", is_flag=True, help="Keep every pair (the default without --id)."))
-@options_of(SearchParams)
+@options_of(DatabaseParams)
 @options_of(GapsParams, "max_gaps", "free_start", "best")
 @options_of(PairwiseParams, "score_only")
 @headed(
@@ -92,7 +92,7 @@ def command(**values: Any) -> None:
     values["selection"] = take(PairSelection, values)
     files = take(PairFiles, values)
     output = _take_output(values)
-    search = take(SearchParams, values)
+    search = take(DatabaseParams, values)
     params = _take_params(values)
     output.check(files, params, options.output_format)
     if isinstance(params, GapsParams):

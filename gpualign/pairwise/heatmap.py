@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from gpualign.align.score.alignments import Alignments, Measures
+from gpualign.align.score.alignments import Measures, PairAlignments
 from gpualign.plots.drawing import new_figure, save_figure, shown_name
 
 #: cells along a side; more sequences share a cell, which shows their mean
@@ -33,7 +33,7 @@ class Heatmap:
             every = np.arange(len(queries), dtype=np.int64)
             self._add(every, every, np.ones(len(queries)))
 
-    def add(self, alignments: Alignments) -> None:
+    def add(self, alignments: PairAlignments) -> None:
         """Take a block of pairs; pairs that never come stay blank."""
         if not len(alignments):
             return

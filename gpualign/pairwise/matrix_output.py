@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign.align.pair_inputs import PairInputs
-from gpualign.align.score.alignments import Alignments, Measures
+from gpualign.align.score.alignments import Measures, PairAlignments
 from gpualign.align.score.params import PairwiseParams
 from gpualign.pairwise.params import PairwiseOutput
 from gpualign.sequences.matrices import Scoring
@@ -20,7 +20,7 @@ def write_matrix(
     params: PairwiseParams,
     scoring: Scoring,
     inputs: PairInputs,
-    alignments: Iterator[Alignments],
+    alignments: Iterator[PairAlignments],
     out: TableSink,
 ) -> int:
     """Write distances (1 - identity), identities or scores; returns the number of pairs.
@@ -47,7 +47,9 @@ def write_matrix(
     return pairs
 
 
-def _values(batch: Alignments, output: PairwiseOutput, params: PairwiseParams, scoring: Scoring) -> NDArray[np.float64]:
+def _values(
+    batch: PairAlignments, output: PairwiseOutput, params: PairwiseParams, scoring: Scoring
+) -> NDArray[np.float64]:
     if output.matrix_value == "score":
         return np.asarray(batch.score / scoring.scale, np.float64)
     identity = Measures(batch, params.mode).identity(params.identity_definition)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from gpualign.align.score.alignments import Alignments, Measures
+from gpualign.align.score.alignments import Measures, PairAlignments
 from gpualign.align.score.params import PairwiseParams
 from gpualign.pairwise.params import DEFAULT_COLUMNS, SCORE_COLUMNS, SEARCH_FIELDS, PairwiseOutput, column_of
 from gpualign.sequences.matrices import Scoring
@@ -52,14 +52,14 @@ class PairFormat:
         scoring: Scoring,
         queries: list[str],
         targets: list[str],
-        significance: Callable[[Alignments], dict[str, Column]] | None = None,
+        significance: Callable[[PairAlignments], dict[str, Column]] | None = None,
     ) -> None:
         self._output, self._params, self._scoring, self._significance = output, params, scoring, significance
         self._queries, self._targets = Names(queries), Names(targets)
         self._columns = names_of(output, params)
 
     @STEPS.at("format")
-    def lines(self, alignments: Alignments) -> bytes:
+    def lines(self, alignments: PairAlignments) -> bytes:
         """One line per alignment."""
         known = {} if self._significance is None else self._significance(alignments)
         rows = _Rows(alignments, self._params, self._scoring, self._queries, self._targets, known)
@@ -75,7 +75,7 @@ class PairFormat:
 class _Rows:
     def __init__(
         self,
-        alignments: Alignments,
+        alignments: PairAlignments,
         params: PairwiseParams,
         scoring: Scoring,
         queries: Names,

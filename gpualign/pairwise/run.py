@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from gpualign import _native
 from gpualign.align.pair_inputs import PairFiles, PairInputs
-from gpualign.align.score.alignments import Alignments
+from gpualign.align.score.alignments import PairAlignments
 from gpualign.align.score.cpu import MAX_EDITS, align_on_cpu
 from gpualign.align.score.device.kernel import PairwiseKernel
 from gpualign.align.score.params import PairwiseParams
@@ -42,7 +42,7 @@ _CPU_SHARE, _CPU_PAIRS, _CPU_CELLS = 64, (1 << 12, 1 << 16), 1 << 29
 
 def align_all(
     problem: PairProblem, source: PairSource, backend: Backend, progress: Progress, resume: str | None = None
-) -> Iterator[Alignments]:
+) -> Iterator[PairAlignments]:
     """Alignments of all pairs in order, block by block; pairs under the identity are left out.
 
     Args:
@@ -56,17 +56,17 @@ def align_all(
             done.append(len(block))
             yield block
 
-    stage = Stage[PairBlock, Alignments](
+    stage = Stage[PairBlock, PairAlignments](
         lambda block: align_on_cpu(problem, block), lambda device: PairwiseKernel(device, problem)
     )
 
-    def align(some: Iterable[PairBlock]) -> Iterator[Alignments]:
+    def align(some: Iterable[PairBlock]) -> Iterator[PairAlignments]:
         return backend.run(some, stage)
 
     results = align(blocks())
     if resume is not None:
         run = digest(replace(problem, table_bytes=0, kernel="auto", threads=1, pair_threads=1), source, size)
-        results = Tiles(resume, run, Alignments, "pairwise").run(blocks(), align)
+        results = Tiles(resume, run, PairAlignments, "pairwise").run(blocks(), align)
     aligned = 0
     for alignments in results:
         pairs = done.pop(0)
@@ -125,8 +125,8 @@ def run_pairwise(files: PairFiles, params: PairwiseParams, output: PairwiseOutpu
 
 
 def _drawn(
-    path: str, params: PairwiseParams, inputs: PairInputs, alignments: Iterator[Alignments]
-) -> Iterator[Alignments]:
+    path: str, params: PairwiseParams, inputs: PairInputs, alignments: Iterator[PairAlignments]
+) -> Iterator[PairAlignments]:
     """Pass the alignments on; write the heat map after the last of them."""
     names = (inputs.queries.names, inputs.targets.names)
     heatmap = Heatmap(*names, inputs.one_set, params.mode, params.identity_definition)
@@ -155,7 +155,7 @@ def _write(
     params: PairwiseParams,
     scoring: Scoring,
     inputs: PairInputs,
-    alignments: Iterator[Alignments],
+    alignments: Iterator[PairAlignments],
     out: TableSink,
 ) -> int:
     if output.layout == "matrix":

@@ -13,7 +13,7 @@ from gpualign import _native
 from gpualign.align.patterns.cpu import Patterns, SearchHits
 from gpualign.errors import GpualignError, UsageError
 from gpualign.search.params import SearchParams
-from gpualign.search.select import Found
+from gpualign.search.select import FoundHits
 from gpualign.sequences.offsets import offsets_of
 from gpualign.text.output_file import OutputFile, open_output
 from gpualign.text.table import Column, Names, cigars, constant, format_rows, integers, signs, texts
@@ -40,7 +40,7 @@ class Writer:
         self._params, self._patterns, self._form = params, patterns, form
         self._names = Names(patterns.names)
 
-    def lines(self, found: Found) -> bytes:
+    def lines(self, found: FoundHits) -> bytes:
         hits = found.hits
         if not len(hits):
             return b""
@@ -48,7 +48,7 @@ class Writer:
         make = {"table": self._table, "bed": self._bed, "paf": self._paf}[self._form]
         return format_rows(make(found, hits, target), len(hits))
 
-    def _table(self, found: Found, hits: SearchHits, target: Column) -> list[Column]:
+    def _table(self, found: FoundHits, hits: SearchHits, target: Column) -> list[Column]:
         columns = [self._names.column(hits.pattern), target, signs(hits.minus.astype(bool))]
         columns += [integers(hits.start + 1), integers(hits.end), integers(self._patterns.lengths[hits.pattern])]
         if self._params.ends == "free":
@@ -59,12 +59,12 @@ class Writer:
             columns.append(texts(hits.matched, hits.matched_offsets, np.arange(len(hits))))
         return columns
 
-    def _bed(self, found: Found, hits: SearchHits, target: Column) -> list[Column]:
+    def _bed(self, found: FoundHits, hits: SearchHits, target: Column) -> list[Column]:
         names = self._names.column(hits.pattern)
         where = [target, integers(hits.start), integers(hits.end)]
         return [*where, names, integers(hits.distance), signs(hits.minus.astype(bool))]
 
-    def _paf(self, found: Found, hits: SearchHits, target: Column) -> list[Column]:
+    def _paf(self, found: FoundHits, hits: SearchHits, target: Column) -> list[Column]:
         sizes = (hits.operations >> 4).astype(np.int64)
         matches = _sums(np.where(hits.operations & 15 == _MATCH, sizes, 0), hits.operation_offsets)
         query = [self._names.column(hits.pattern), integers(self._patterns.lengths[hits.pattern])]
@@ -134,7 +134,7 @@ class Splitter:
             self._files[number] = stack.enter_context(open_output(os.path.join(folder, f"{name}.{kind}"), threads))
         self._unassigned = len(patterns)
 
-    def write(self, found: Found) -> None:
+    def write(self, found: FoundHits) -> None:
         """The targets of a batch, each to the pattern of its hit."""
         records = found.records
         assert records is not None
@@ -147,7 +147,7 @@ class Splitter:
             self._files[number].write(_native.format_fastx(records.part(begin, end).native, None, False).data)
 
 
-class Counts:
+class HitCounts:
     """Hits of each pattern by distance."""
 
     def __init__(self, patterns: Patterns) -> None:
@@ -156,7 +156,7 @@ class Counts:
         self.targets = self.targets_with_hits = self.symbols = 0
         self._part_had_hits = False  # of a target whose parts are still coming
 
-    def add(self, found: Found) -> None:
+    def add(self, found: FoundHits) -> None:
         distances = self.hits.shape[1]
         cells = found.hits.pattern.astype(np.int64) * distances + found.hits.distance
         cell, count = np.unique(cells, return_counts=True)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from gpualign.plots.drawing import new_figure, save_figure, shown_name
-from gpualign.search.output import Counts
+from gpualign.search.output import HitCounts
 
 #: bars; those of the patterns with most hits
 _MAX_PATTERNS = 60
 
 
-def draw(counts: Counts, path: str) -> None:
+def draw(counts: HitCounts, path: str) -> None:
     """A bar a pattern, stacked by distance, in the order of the patterns.
 
     Raises:

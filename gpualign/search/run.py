@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign.align.patterns.cpu import Patterns, SearchHits, search_on_cpu
-from gpualign.align.patterns.device import DeviceSearch, SearchKernel
+from gpualign.align.patterns.device import DeviceSearch, PatternKernel
 from gpualign.align.patterns.tuning import KERNELS
 from gpualign.errors import UsageError, counted, proteins_want
 from gpualign.params import RunOptions
@@ -22,11 +22,11 @@ from gpualign.run.malloc_tuning import reuse_memory
 from gpualign.run.run_context import RunContext
 from gpualign.run.select import Work
 from gpualign.run.stage import Backend, Run, Stage
-from gpualign.search.output import Counts, Splitter, Writer, check_split, columns_of
+from gpualign.search.output import HitCounts, Splitter, Writer, check_split, columns_of
 from gpualign.search.params import SearchFiles, SearchParams
 from gpualign.search.patterns import given_patterns, make_patterns, read_patterns
-from gpualign.search.select import Found, found_in, joined_groups, joined_parts, merged_parts, one_of_each, selected
-from gpualign.search.targets import Item, Targets, prepare, read_items
+from gpualign.search.select import FoundHits, found_in, joined_groups, joined_parts, merged_parts, one_of_each, selected
+from gpualign.search.targets import Item, TargetBatch, prepare, read_items
 from gpualign.sequences.reference import Reference
 from gpualign.streaming.ordered import run_ordered
 from gpualign.text.output_file import open_output
@@ -66,7 +66,7 @@ def run_search(params: SearchParams, files: SearchFiles, options: RunOptions) ->
     patterns = make_patterns(named, params, size, files.patterns)
     if files.split is not None:
         check_split(patterns.names)
-    counts, writer = Counts(patterns), Writer(params, patterns, files.form)
+    counts, writer = HitCounts(patterns), Writer(params, patterns, files.form)
     output = run.table(columns_of(params), files.header) if files.form == "table" else run.output()
     with run.opening(Work.of(KERNELS, size)) as opening, contextlib.ExitStack() as stack:
         backend = opening.backend()
@@ -116,7 +116,7 @@ def search(
     items: Iterable[Item],
     threads: int,
     keep: bool = False,
-) -> Iterator[Found]:
+) -> Iterator[FoundHits]:
     """Hits of each batch of targets, in order.
 
     Args:
@@ -142,8 +142,8 @@ def search(
 
 
 def _in_pieces(
-    patterns: Patterns, stage: Stage[Share, Any], pieces: Iterable[Targets], threads: int
-) -> Iterator[Found]:
+    patterns: Patterns, stage: Stage[Share, Any], pieces: Iterable[TargetBatch], threads: int
+) -> Iterator[FoundHits]:
     """Hits of all patterns in pieces of a batch, in smaller ones where these have too many as well."""
     for found in run_ordered((Share(patterns, piece) for piece in pieces), stage.on_cpu, threads):
         if isinstance(found, list):
@@ -152,12 +152,14 @@ def _in_pieces(
             yield found
 
 
-def whole_or_part(params: SearchParams, patterns: Patterns, form: str, batches: Iterable[Found]) -> Iterator[Found]:
+def whole_or_part(
+    params: SearchParams, patterns: Patterns, form: str, batches: Iterable[FoundHits]
+) -> Iterator[FoundHits]:
     """Batches to be written: parts of a record wait for its end where that decides, or its length is written and not
     known. Of hits of which one is chosen, only the best so far of each pattern wait.
     """
     chosen = params.hits in ("best", "first") or params.best_per_target
-    parts: list[Found] = []
+    parts: list[FoundHits] = []
     for found in merged_parts(batches) if params.merge else batches:
         if found.part is None or not (chosen or parts or (form == "paf" and found.part.length < 0)):
             yield found
@@ -175,20 +177,20 @@ class Share:
     """A batch of targets, and the patterns to be looked for in it: all, or a group of them."""
 
     patterns: Patterns
-    item: Item | Targets
+    item: Item | TargetBatch
 
 
 def search_stage(
-    read: Callable[[Item | Targets], Targets], finish: Callable[[Patterns, Targets, SearchHits], Any]
+    read: Callable[[Item | TargetBatch], TargetBatch], finish: Callable[[Patterns, TargetBatch, SearchHits], Any]
 ) -> Stage[Share, Any]:
     """The stage over shares of whose items ``read`` makes targets, and ``finish`` results of the hits.
 
     A device finds where patterns may lie, and the CPU settles it and looks for what devices leave out. Where a device
     finds too much, or no pattern is for devices, the CPU does all. Where there are too many hits to be held, the result
-    is a list of smaller batches, :class:`Targets`.
+    is a list of smaller batches, :class:`TargetBatch`.
     """
 
-    def settled(patterns: Patterns, targets: Targets, events: NDArray[np.uint64] | None = None) -> Any:
+    def settled(patterns: Patterns, targets: TargetBatch, events: NDArray[np.uint64] | None = None) -> Any:
         try:
             hits = search_on_cpu(patterns, targets.text, events, patterns.max_hits)
         except OverflowError:
@@ -209,4 +211,4 @@ def search_stage(
             events = run(lambda allocate: DeviceSearch(patterns, pinned_copy(reference.words, allocate), bases))
         return settled(patterns, targets, events)
 
-    return Stage(on_cpu, SearchKernel, on_device, slots=_SLOTS)
+    return Stage(on_cpu, PatternKernel, on_device, slots=_SLOTS)

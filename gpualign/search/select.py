@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from gpualign.align.patterns.cpu import Patterns, SearchHits
 from gpualign.search.params import SearchParams
-from gpualign.search.targets import RecordPart, Targets
+from gpualign.search.targets import RecordPart, TargetBatch
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.offsets import offsets_of, positions_of
 from gpualign.sequences.strands import COMPLEMENT
@@ -19,11 +19,11 @@ _COMPLEMENTS = np.frombuffer(COMPLEMENT, np.uint8)
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class FoundHits:
     """What a batch of targets gave.
 
     Attributes:
-        names, name_offsets, lengths: of the targets, as :class:`Targets` has them.
+        names, name_offsets, lengths: of the targets, as :class:`TargetBatch` has them.
         hits: with numbers of targets in the batch and positions in them.
         symbols: searched.
         part: None for whole targets.
@@ -41,12 +41,14 @@ class Found:
     def __len__(self) -> int:
         return len(self.lengths)
 
-    def only(self, chosen: NDArray[np.int64]) -> Found:
+    def only(self, chosen: NDArray[np.int64]) -> FoundHits:
         """With these hits."""
         return replace(self, hits=self.hits.take(chosen))
 
 
-def found_in(params: SearchParams, all_patterns: bool, patterns: Patterns, targets: Targets, hits: SearchHits) -> Found:
+def found_in(
+    params: SearchParams, all_patterns: bool, patterns: Patterns, targets: TargetBatch, hits: SearchHits
+) -> FoundHits:
     """The hits of a batch that can be wanted whatever the next batch has.
 
     Args:
@@ -59,14 +61,14 @@ def found_in(params: SearchParams, all_patterns: bool, patterns: Patterns, targe
     moved = replace(hits, target=targets.target[hits.target], start=hits.start + origin, end=hits.end + origin)
     part = None if targets.part is None else replace(targets.part, text=())
     named = targets.names, targets.name_offsets, targets.lengths
-    found = Found(*named, moved, targets.symbols, part, targets.records)
+    found = FoundHits(*named, moved, targets.symbols, part, targets.records)
     if params.within is not None and part is not None and part.length > 2 * params.within:
         near = (moved.end <= params.within) | (moved.start >= part.length - params.within)
         found = found.only(np.flatnonzero(near))
     return selected(params, patterns, found) if part is None and all_patterns else found
 
 
-def _matched(targets: Targets, hits: SearchHits) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+def _matched(targets: TargetBatch, hits: SearchHits) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """The text of each hit, as the pattern reads it."""
     text, lengths = targets.sequence(), hits.end - hits.start
     at = positions_of(targets.text.offsets[hits.target] + hits.start, lengths)
@@ -77,7 +79,7 @@ def _matched(targets: Targets, hits: SearchHits) -> tuple[NDArray[np.uint8], NDA
     return np.where(minus, _COMPLEMENTS[symbols], symbols), offsets
 
 
-def selected(params: SearchParams, patterns: Patterns, found: Found) -> Found:
+def selected(params: SearchParams, patterns: Patterns, found: FoundHits) -> FoundHits:
     """The hits of whole targets that are asked for, in their order."""
     if params.merge:
         found = found.only(merged(found.hits, found.hits.end)[0])
@@ -86,7 +88,7 @@ def selected(params: SearchParams, patterns: Patterns, found: Found) -> Found:
     return one_of_each(params, found) if params.hits in ("best", "first") else found
 
 
-def one_of_each(params: SearchParams, found: Found) -> Found:
+def one_of_each(params: SearchParams, found: FoundHits) -> FoundHits:
     """The first hit of each pattern in each target, or of those with the fewest errors."""
     hits = found.hits
     if not len(hits):
@@ -138,7 +140,7 @@ def merged(hits: SearchHits, reach: NDArray[np.int64]) -> tuple[NDArray[np.int64
     return chosen[back], ends[back]
 
 
-def merged_parts(batches: Iterable[Found]) -> Iterator[Found]:
+def merged_parts(batches: Iterable[FoundHits]) -> Iterator[FoundHits]:
     """Parts of records with one hit for each locus: those that the next part may change wait for it."""
     held, reach = SearchHits.none(), np.zeros(0, np.int64)
     for found in batches:
@@ -154,12 +156,12 @@ def merged_parts(batches: Iterable[Found]) -> Iterator[Found]:
         yield replace(found, hits=hits.take(np.arange(done)))
 
 
-def joined_parts(parts: list[Found]) -> Found:
+def joined_parts(parts: list[FoundHits]) -> FoundHits:
     """All parts of a record as one."""
     return replace(_joined(parts), symbols=sum(part.symbols for part in parts), part=None)
 
 
-def joined_groups(found: list[Found], groups: list[Patterns]) -> Found:
+def joined_groups(found: list[FoundHits], groups: list[Patterns]) -> FoundHits:
     """The hits of groups of patterns in the same targets as those of all patterns, in their order."""
     firsts = offsets_of([len(group) for group in groups])
     numbered = [
@@ -171,5 +173,5 @@ def joined_groups(found: list[Found], groups: list[Patterns]) -> Found:
     return joined.only(np.lexsort((hits.minus, hits.pattern, hits.end, hits.start, hits.target)))
 
 
-def _joined(parts: list[Found]) -> Found:
+def _joined(parts: list[FoundHits]) -> FoundHits:
     return replace(parts[-1], hits=SearchHits.join([part.hits for part in parts]))

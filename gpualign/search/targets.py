@@ -60,7 +60,7 @@ Item = Records | RecordPart
 
 
 @dataclass(frozen=True, eq=False)
-class Targets:
+class TargetBatch:
     """A batch of targets.
 
     Attributes:
@@ -87,7 +87,7 @@ class Targets:
     def __len__(self) -> int:
         return len(self.lengths)
 
-    def pieces(self, context: int) -> list[Targets]:
+    def pieces(self, context: int) -> list[TargetBatch]:
         """The same in sixteen batches, or fewer where one position would be divided.
 
         Args:
@@ -98,7 +98,7 @@ class Targets:
             pieces = [half for piece in pieces for half in piece._halves(context)]
         return pieces
 
-    def _halves(self, context: int) -> list[Targets]:
+    def _halves(self, context: int) -> list[TargetBatch]:
         """Two batches of targets, or of the hits that begin in either half of a target."""
         if (middle := len(self) // 2) > 0:
             return [self._some(0, middle), self._some(middle, len(self))]
@@ -122,11 +122,11 @@ class Targets:
             for (text, origin), half, some in zip(cut, parts, symbols, strict=True)
         ]
 
-    def _some(self, first: int, after: int) -> Targets:
+    def _some(self, first: int, after: int) -> TargetBatch:
         begin, end = np.searchsorted(self.target, [first, after]).tolist()
         lengths = self.lengths[first:after]
         names = self.names[self.name_offsets[first] : self.name_offsets[after]]
-        return Targets(
+        return TargetBatch(
             names,
             self.name_offsets[first : after + 1] - self.name_offsets[first],
             lengths,
@@ -240,7 +240,7 @@ def _parts(
 
 
 @STEPS.at("parse")
-def prepare(params: SearchParams, keep: bool, item: Item | Targets) -> Targets:
+def prepare(params: SearchParams, keep: bool, item: Item | TargetBatch) -> TargetBatch:
     """An item, parsed and packed, unless it is already.
 
     Args:
@@ -249,7 +249,7 @@ def prepare(params: SearchParams, keep: bool, item: Item | Targets) -> Targets:
     Raises:
         InputError: a malformed record.
     """
-    if isinstance(item, Targets):
+    if isinstance(item, TargetBatch):
         return item
     if isinstance(item, RecordPart):
         return _of_part(params, item)
@@ -280,10 +280,10 @@ def _whole(
     offsets: NDArray[np.int64],
     target: NDArray[np.int32],
     first: NDArray[np.int64],
-) -> Targets:
+) -> TargetBatch:
     size = np.diff(offsets)
     searched = TargetText(text, offsets, np.zeros(len(size), np.int64), size + 1, np.zeros(len(size), np.uint8))
-    return Targets(names, name_offsets, lengths, searched, target, first, int(lengths.sum()))
+    return TargetBatch(names, name_offsets, lengths, searched, target, first, int(lengths.sum()))
 
 
 def _windows(
@@ -319,7 +319,7 @@ def _text_of(params: SearchParams, pieces: Pieces, offsets: NDArray[np.int64]) -
     )
 
 
-def _of_part(params: SearchParams, part: RecordPart) -> Targets:
+def _of_part(params: SearchParams, part: RecordPart) -> TargetBatch:
     names, name_offsets = join_bytes([part.name.encode("latin-1")])
     size = part.last_of_text - part.first
     opened = np.array([(part.first > 0) + 2 * (not part.last)], np.uint8)
@@ -328,7 +328,7 @@ def _of_part(params: SearchParams, part: RecordPart) -> Targets:
     text = part.text if isinstance(part.text, Reference) else _text_of(params, part.text, offsets)
     begin, end = (np.array([value - part.first], np.int64) for value in (part.begin, part.end))
     searched = TargetText(text, offsets, begin, end, opened)
-    return Targets(
+    return TargetBatch(
         names, name_offsets, np.array([part.length], np.int64), searched, np.zeros(1, np.int32),
         np.array([part.first], np.int64), max(0, min(part.end, part.last_of_text) - part.begin), part,
     )  # fmt: skip

@@ -117,7 +117,7 @@ class DeviceTimeline:
 
 
 @dataclass
-class _Thread:
+class _ThreadSteps:
     """A thread's nested steps, the innermost last; the start of the current one, and of its work since it last waited,
     None while it does not work; its seconds by step.
     """
@@ -133,12 +133,12 @@ class _Lent:
     number of threads.
     """
 
-    def __init__(self, threads: list[_Thread], unused: list[_Thread]) -> None:
+    def __init__(self, threads: list[_ThreadSteps], unused: list[_ThreadSteps]) -> None:
         self._unused = unused
         try:
             self.thread = unused.pop()
         except IndexError:
-            self.thread = _Thread()
+            self.thread = _ThreadSteps()
             threads.append(self.thread)
 
     def __del__(self) -> None:
@@ -146,7 +146,7 @@ class _Lent:
 
 
 class _Local(threading.local):
-    def __init__(self, threads: list[_Thread], unused: list[_Thread]) -> None:
+    def __init__(self, threads: list[_ThreadSteps], unused: list[_ThreadSteps]) -> None:
         self.lent = _Lent(threads, unused)
 
 
@@ -161,7 +161,7 @@ class Timeline:
 
     def __init__(self) -> None:
         self.devices: list[DeviceTimeline] = []
-        self._threads: list[_Thread] = []
+        self._threads: list[_ThreadSteps] = []
         self._local = _Local(self._threads, [])
 
     @contextlib.contextmanager
@@ -174,7 +174,7 @@ class Timeline:
         finally:
             self._switch(thread, thread.at[:-1])
 
-    def _switch(self, thread: _Thread, steps: list[str]) -> None:
+    def _switch(self, thread: _ThreadSteps, steps: list[str]) -> None:
         """From a thread's steps to others."""
         now = time.perf_counter()
         if thread.at:

@@ -24,7 +24,7 @@ from gpualign.tables.drawing import Drawing
 from gpualign.tables.row import Row
 from gpualign.tables.table import Column, Look, Table
 from gpualign.verify.batches import Batch, Texts, choose, cigars_of, prepare
-from gpualign.verify.candidates import Candidates
+from gpualign.verify.candidates import CandidateBatch
 from gpualign.verify.params import Strand, VerifyParams
 
 #: of queries and of targets
@@ -105,7 +105,7 @@ def verify(
     return Table.concat(parts or [Table(_none(params.cigar))])
 
 
-def _candidates(texts: Texts, rows: ArrayLike | None) -> Candidates:
+def _candidates(texts: Texts, rows: ArrayLike | None) -> CandidateBatch:
     if rows is None:
         count, targets = len(texts.queries), len(texts.reference.names)
         if count != targets:
@@ -118,7 +118,7 @@ def _candidates(texts: Texts, rows: ArrayLike | None) -> Candidates:
         query = checked_indices(table[:, 0], len(texts.queries), "query")
         target = checked_indices(table[:, 1], len(texts.reference.names), "target")
         begin, end = np.ascontiguousarray(table[:, 2]), np.ascontiguousarray(table[:, 3])
-    return Candidates(query, target, begin, end)
+    return CandidateBatch(query, target, begin, end)
 
 
 def _columns(params: VerifyParams, names: Names, batch: Batch, result: VerifyResult) -> dict[str, Column]:

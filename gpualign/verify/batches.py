@@ -18,7 +18,7 @@ from gpualign.sequences.identity import edits_within
 from gpualign.sequences.reference import Reference
 from gpualign.streaming.timeline import STEPS
 from gpualign.tables.column import TextColumn
-from gpualign.verify.candidates import Candidates, LineCandidates, RecordCandidates
+from gpualign.verify.candidates import CandidateBatch, LineCandidates, RecordCandidates
 from gpualign.verify.params import NO_LIMIT, VerifyParams
 
 #: --strand, as the native code numbers it (gpualign/native/align/edit/windows.hpp)
@@ -108,7 +108,7 @@ def limits_of(params: VerifyParams, lengths: NDArray[np.int64]) -> NDArray[np.in
     return edits_within(params.error_rate, lengths).astype(np.int32)
 
 
-def prepare(params: VerifyParams, texts: Texts, candidates: Candidates) -> Batch:
+def prepare(params: VerifyParams, texts: Texts, candidates: CandidateBatch) -> Batch:
     """The pairs of some candidates: clipped regions, the queries that occur, and the strands to try."""
     c = candidates
     windows = _native.windows_of(c.query, c.target, c.begin, c.end, texts.native, _STRANDS[params.strand])
@@ -218,7 +218,7 @@ def paired_batch(params: VerifyParams, queries: SequenceBatch, targets: Sequence
     names = [""] * len(targets)  # the writer takes them from the batch
     reference = Reference.packed(names, targets.base_offsets, (targets.bases,))
     number = np.arange(len(queries), dtype=np.int32)
-    candidates = Candidates(number, number, np.zeros(len(queries), np.int64), targets.lengths)
+    candidates = CandidateBatch(number, number, np.zeros(len(queries), np.int64), targets.lengths)
     limits = limits_of(params, queries.lengths)
     texts = Texts(queries, limits, reference, targets.names, targets.name_offsets, resident=False)
     return prepare(params, texts, candidates)

@@ -25,7 +25,7 @@ _QUERY_COLUMN = {"tsv": 0, "paf": 0, "bed": 3}
 
 
 @dataclass(frozen=True)
-class Candidates(Columns):
+class CandidateBatch(Columns):
     """``n`` candidate regions, on the forward strand.
 
     Attributes:

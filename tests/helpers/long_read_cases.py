@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gpualign import _native
-from gpualign.map.params import LONG_READS, Chaining, Scoring
+from gpualign.map.params import LONG_READS, Chaining, MapScoring
 from gpualign.map.rules import chain_rules
 from gpualign.seeds.index.minimizers import IndexParams, MinimizerIndex, build_index
 from gpualign.sequences.batch import SequenceBatch, join_bytes
@@ -53,7 +53,7 @@ def map_by_chaining(
     flag, contig, position, mapq, score, _, cigar, cigar_offsets, record_offsets = _native.map_long_reads(
         *index.native,
         SequenceBatch(np.zeros(0, np.uint8), np.zeros(len(offsets), np.int64), bases, offsets).native,
-        rules=chain_rules(index.params.k, index.params.w, Scoring(*scores), chaining, 200).tobytes(),
+        rules=chain_rules(index.params.k, index.params.w, MapScoring(*scores), chaining, 200).tobytes(),
         max_secondary=max_secondary,
     )
     found = []

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpualign.map.params import Scoring
+from gpualign.map.params import MapScoring
 from gpualign.map.rules import affine_scores
 from gpualign.sequences.batch import join_bytes
 from tests.helpers import native as native_tests
@@ -30,7 +30,7 @@ def affine(reference: str, queries: list[str], diagonals: list[int], band: int, 
         offsets,
         np.array(diagonals, np.int64),
         band,
-        affine_scores(Scoring(*scores)).tobytes(),
+        affine_scores(MapScoring(*scores)).tobytes(),
         **pins,
     )
     texts = [
@@ -147,7 +147,7 @@ def test_reads_that_need_no_dynamic_program(crowded: bool, scores: tuple[int, ..
         read = "".join(query)
         substitutions = sum(a != b for a, b in zip(read, text[limit:], strict=False))
         as_bytes = [np.frombuffer(s.encode(), np.uint8) for s in (read, text)]
-        costs = affine_scores(Scoring(*scores)).tobytes()
+        costs = affine_scores(MapScoring(*scores)).tobytes()
         assert not native_tests.is_ungapped(*as_bytes, substitutions=substitutions + 1, scores=costs)
         if not native_tests.is_ungapped(*as_bytes, substitutions=substitutions, scores=costs):
             continue

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpualign.map.params import LONG_READS, Chaining, Scoring
+from gpualign.map.params import LONG_READS, Chaining, MapScoring
 from gpualign.map.rules import chain_rules
 from tests.helpers import native as native_tests
 from tests.helpers.sequences import make_reference
@@ -32,7 +32,7 @@ def chains(anchors: list[tuple[bool, int, int]], chaining: Chaining = ANY) -> Ch
         np.array(reverse, np.uint8),
         np.array(reference, np.uint32),
         np.array(query, np.int32),
-        chain_rules(K, 1, Scoring(), chaining, 0).tobytes(),
+        chain_rules(K, 1, MapScoring(), chaining, 0).tobytes(),
     )
     return result
 
@@ -150,7 +150,7 @@ def test_the_best_chain_is_the_best_of_all(anchors: set[tuple[int, int]]) -> Non
 def joined(*points: tuple[int, int]) -> list[tuple[int, int]]:
     queries, references = (np.array(column) for column in zip(*points, strict=True))
     result: list[tuple[int, int]] = native_tests.join_long_gaps(
-        queries.astype(np.int32), references.astype(np.int64), chain_rules(K, 10, Scoring(), LONG_READS, 0).tobytes()
+        queries.astype(np.int32), references.astype(np.int64), chain_rules(K, 10, MapScoring(), LONG_READS, 0).tobytes()
     )
     return result
 

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from gpualign.align.score.alignments import Alignments
+from gpualign.align.score.alignments import PairAlignments
 from gpualign.pairwise import heatmap
 from gpualign.pairwise.heatmap import Heatmap
 
@@ -19,11 +19,11 @@ SVG = "{http://www.w3.org/2000/svg}"
 Run = Callable[..., tuple[int, bytes, str]]
 
 
-def pairs(*rows: tuple[int, int, int, int]) -> Alignments:
+def pairs(*rows: tuple[int, int, int, int]) -> PairAlignments:
     """Gapless alignments (query, target, matches, mismatches)."""
     query, target, matches, mismatches = np.array(rows, np.int32).reshape(-1, 4).T
     columns, none = matches + mismatches, np.zeros(len(rows), np.int32)
-    return Alignments(
+    return PairAlignments(
         query,
         target,
         np.zeros(len(rows), bool),

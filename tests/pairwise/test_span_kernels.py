@@ -12,7 +12,7 @@ import numpy as np
 import parasail
 import pytest
 
-from gpualign.align.score.alignments import Alignments
+from gpualign.align.score.alignments import PairAlignments
 from gpualign.align.score.cpu import align_on_cpu
 from gpualign.align.score.device.kernel import PairwiseKernel
 from gpualign.align.score.matrices import load_matrix
@@ -98,7 +98,7 @@ def _problem(scoring: Scoring, queries: list[str], targets: list[str], gap: tupl
     return replace(problem, **changes)
 
 
-def _aligned(problem: PairProblem) -> Alignments:
+def _aligned(problem: PairProblem) -> PairAlignments:
     """Of all pairs on the device; the same as the CPU's."""
     counts = len(problem.queries[0]), len(problem.targets)
     query, target = (index.ravel().astype(np.int32) for index in np.indices(counts))
@@ -107,7 +107,7 @@ def _aligned(problem: PairProblem) -> Alignments:
         make = partial(PairwiseKernel, problem=problem, part_symbols=PART_SYMBOLS)
         (got,) = run_on_devices([block], make, [device])
     expected = align_on_cpu(problem, block)
-    for field in fields(Alignments)[: None if problem.traced else 5]:
+    for field in fields(PairAlignments)[: None if problem.traced else 5]:
         assert np.array_equal(getattr(got, field.name), getattr(expected, field.name)), field.name
     return got
 
@@ -127,7 +127,7 @@ def _texts(seed: int, symbols: str, lengths: list[int], rate: float = 0.25) -> l
 GAPS = {"affine": (10, 1), "linear": (6, 6)}
 
 
-def _replayed(problem: PairProblem, found: Alignments, queries: list[str], targets: list[str]) -> None:
+def _replayed(problem: PairProblem, found: PairAlignments, queries: list[str], targets: list[str]) -> None:
     """Paths give the scores; that of local alignments is parasail's."""
     score = score_of(problem.scoring)
     assert found.spans is not None

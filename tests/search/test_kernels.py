@@ -111,14 +111,14 @@ def test_room_for_whole_reads_of_nanopores(cli, kernels, tmp_path: Path, monkeyp
     codes = ["".join(rng.choices("ACGT", k=24)) for _ in range(96)]
     texts = [rng.choice(codes) + "".join(rng.choices("ACGT", k=rng.randrange(500, 4000))) for _ in range(12)]
     sizes: list[tuple[int, int]] = []
-    collect = search_device.SearchKernel.collect
+    collect = search_device.PatternKernel.collect
 
     def watched(kernel, slot, item):
         events = collect(kernel, slot, item)
         sizes.append((len(events), item.bases))
         return events
 
-    monkeypatch.setattr(search_device.SearchKernel, "collect", watched)
+    monkeypatch.setattr(search_device.PatternKernel, "collect", watched)
     found = same_rows(cli, write_fasta(tmp_path / "c.fa", codes), write_fasta(tmp_path / "t.fa", texts), "-k", "6")
     assert len(found) > 12
     assert [bases for _, bases in sizes] == [sum(map(len, texts))]

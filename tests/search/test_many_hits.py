@@ -11,7 +11,7 @@ import gpualign
 from gpualign.align.patterns import tuning
 from gpualign.align.patterns.cpu import SearchHits
 from gpualign.search import run
-from gpualign.search.select import Found
+from gpualign.search.select import FoundHits
 from tests.helpers.files import write_fasta, write_fastq
 
 RNG = random.Random(21)
@@ -26,13 +26,13 @@ MOST = 40
 def sizes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many hits there are in each result of the stage."""
     found: list[int] = []
-    init = Found.__init__
+    init = FoundHits.__init__
 
-    def noted(self: Found, names, name_offsets, lengths, hits: SearchHits, *rest, **more) -> None:
+    def noted(self: FoundHits, names, name_offsets, lengths, hits: SearchHits, *rest, **more) -> None:
         found.append(len(hits))
         init(self, names, name_offsets, lengths, hits, *rest, **more)
 
-    monkeypatch.setattr(Found, "__init__", noted)
+    monkeypatch.setattr(FoundHits, "__init__", noted)
     return found
 
 

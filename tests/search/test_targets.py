@@ -13,7 +13,7 @@ import pytest
 from gpualign.errors import InputError
 from gpualign.search import targets
 from gpualign.search.params import SearchFiles, SearchParams
-from gpualign.search.targets import RecordPart, Targets, prepare, read_items
+from gpualign.search.targets import RecordPart, TargetBatch, prepare, read_items
 from gpualign.text.fastx import Chunk
 from gpualign.text.text import StoredText
 from tests.helpers.files import fasta, fastq
@@ -32,12 +32,12 @@ def written(path: Path, of: list[tuple[str, str]], in_fastq: bool, width: int, l
     return path
 
 
-def searched(params: SearchParams, path: Path, bases: int = 1000, context: int = 0) -> Iterator[Targets]:
+def searched(params: SearchParams, path: Path, bases: int = 1000, context: int = 0) -> Iterator[TargetBatch]:
     for item in read_items(params, SearchFiles(None, (str(path),), given=("A",)), bases, context, 1):
         yield prepare(params, False, item)
 
 
-def texts_of(found: Targets) -> list[tuple[str, int, str]]:
+def texts_of(found: TargetBatch) -> list[tuple[str, int, str]]:
     """Of each text: name of its target, where it begins there, and its symbols."""
     whole = found.sequence().tobytes().decode()
     names = found.names.tobytes().decode()

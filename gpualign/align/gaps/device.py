@@ -21,7 +21,7 @@ from gpualign.sequences.pairs import PairBlock
 
 
 @dataclass(frozen=True)
-class Plan:
+class GapsPlan:
     """One launch: a kernel over some of a block's pairs.
 
     Attributes:
@@ -46,7 +46,7 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Workspace:
+class GapsWorkspace:
     """Device memory of a launch in 32-bit words per resident warp, and the rows that keep directions at once."""
 
     warps: int
@@ -56,7 +56,7 @@ class Workspace:
     band: int
 
 
-def plan(problem: GapProblem, block: PairBlock, launch: tuning.Gapsmis, packed: bool = True) -> list[Plan]:
+def plan(problem: GapProblem, block: PairBlock, launch: tuning.Gapsmis, packed: bool = True) -> list[GapsPlan]:
     """Which kernel aligns which pairs.
 
     Short pairs go to a thread each where there are enough of them to fill the device (two to a thread in 16 bits when
@@ -85,7 +85,7 @@ def plan(problem: GapProblem, block: PairBlock, launch: tuning.Gapsmis, packed: 
             kernel, per_thread = f"gapsmis_scores_{'warp' if by_warp else 'thread'}", 1
             width = launch.width_warp if by_warp else launch.width_scores
         lanes = 32 if by_warp else 1
-        plans.append(Plan(kernel, order, 32 // lanes * per_thread, max_m, max_n, width, lanes))
+        plans.append(GapsPlan(kernel, order, 32 // lanes * per_thread, max_m, max_n, width, lanes))
     return plans
 
 
@@ -104,7 +104,7 @@ def packed_table(model: GapModel) -> tuple[NDArray[np.int32], int] | None:
     return np.ascontiguousarray(four).view(np.int32).reshape(-1), int(both)
 
 
-def workspace(launch: Plan, model: GapModel, warps: int, budget: int) -> Workspace:
+def workspace(launch: GapsPlan, model: GapModel, warps: int, budget: int) -> GapsWorkspace:
     """Memory for up to ``warps`` warps in ``budget`` bytes.
 
     Raises:
@@ -117,12 +117,12 @@ def workspace(launch: Plan, model: GapModel, warps: int, budget: int) -> Workspa
     row_directions = passes * 32 * direction_words(model, launch.width) if launch.traced else 0
     row_state = passes * 32 * launch.width * state
 
-    def sized(band: int) -> Workspace:
+    def sized(band: int) -> GapsWorkspace:
         bands = -(-rows // band)
         checkpoints = (bands - 1) * row_state if launch.traced else 0
         each = 4 * (edges + checkpoints + band * row_directions)
         fitting = min(warps, budget // each) if each else warps
-        return Workspace(fitting, edges, checkpoints, band * row_directions, band)
+        return GapsWorkspace(fitting, edges, checkpoints, band * row_directions, band)
 
     whole = sized(rows)
     if whole.warps == warps or not launch.traced:
@@ -185,7 +185,7 @@ class GapsmisKernel(HalvingKernel[PairBlock, GapAlignments]):
         if self.model.traceback and self.model.max_gaps:
             slot.download("gap_list", (n, self.model.max_gaps, 3), np.int32)
 
-    def _launch(self, slot: Slot, launch: Plan, fields: NDArray[Any], number: int) -> None:
+    def _launch(self, slot: Slot, launch: GapsPlan, fields: NDArray[Any], number: int) -> None:
         packed = packed_table(self.model) if "packed" in launch.kernel else None
         scores = self.model.table.astype(np.int32) + 2 * self.model.extend if packed is None else packed[0]
         bits = 32 if packed is None else 16
@@ -205,7 +205,7 @@ class GapsmisKernel(HalvingKernel[PairBlock, GapAlignments]):
         shared = scores.nbytes if packed is None else 0
         slot.launch(function, blocks, threads, fields[0].copy(), shared=shared)
 
-    def memory(self, launch: Plan, function: Any) -> Workspace:
+    def memory(self, launch: GapsPlan, function: Any) -> GapsWorkspace:
         """Memory for as many warps as the device runs at once, or as there is work for."""
         registers = -(-function.num_regs // 8) * 8
         resident = max(1, 65536 // (registers * tuning.GAPSMIS_THREADS)) * self.processors

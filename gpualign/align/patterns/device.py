@@ -40,7 +40,7 @@ class DeviceSearch:
     bases: int
 
 
-class SearchKernel(DeviceKernel[DeviceSearch, NDArray[np.uint64] | None]):
+class PatternKernel(DeviceKernel[DeviceSearch, NDArray[np.uint64] | None]):
     """Finds where patterns may lie: uint64 (n,), the events, or None where they are too many."""
 
     def __init__(self, device: Device) -> None:
@@ -110,7 +110,7 @@ def self_tests() -> Iterator[SelfTest]:
     targets = TargetText(reference, offsets, offsets[:1], offsets[1:], np.zeros(1, np.uint8))
 
     def on_device(device: Device) -> SearchHits:
-        events = run_alone(device, SearchKernel, DeviceSearch(patterns, reference.words, len(text)))
+        events = run_alone(device, PatternKernel, DeviceSearch(patterns, reference.words, len(text)))
         if events is None:
             raise DeviceError(f"{device.name}: search has more events than there can be")
         return search_on_cpu(patterns, targets, events)

@@ -12,7 +12,7 @@ from gpualign.sequences.columns import Columns
 
 
 @dataclass(frozen=True)
-class Alignments(Columns):
+class PairAlignments(Columns):
     """Aligned pairs of one block, in the block's order; pairs that a filter dropped are not there.
 
     Attributes:
@@ -42,7 +42,7 @@ class Alignments(Columns):
 class Measures:
     """Numbers that follow from alignments; each is computed when it is asked for."""
 
-    def __init__(self, alignments: Alignments, mode: str) -> None:
+    def __init__(self, alignments: PairAlignments, mode: str) -> None:
         assert alignments.spans is not None
         assert alignments.counts is not None
         self._all = alignments

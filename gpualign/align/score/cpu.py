@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign.align.score.alignments import Alignments
+from gpualign.align.score.alignments import PairAlignments
 from gpualign.align.score.problem import PairProblem
 from gpualign.sequences.identity import band_of, score_from_edits
 from gpualign.sequences.pairs import PairBlock, PairRuns
@@ -17,7 +17,7 @@ from gpualign.streaming.timeline import STEPS
 _EVERYWHERE = np.zeros(0, np.int32)  # a band that is none
 
 
-def align_on_cpu(problem: PairProblem, block: PairBlock) -> Alignments:
+def align_on_cpu(problem: PairProblem, block: PairBlock) -> PairAlignments:
     """A block on the calling thread."""
     strands = [
         problem.keep(align_strand(problem, filter_on_cpu(problem, block, strand), strand))
@@ -26,9 +26,9 @@ def align_on_cpu(problem: PairProblem, block: PairBlock) -> Alignments:
     return strands[0] if len(strands) == 1 else better_strand(*strands)
 
 
-def better_strand(plus: Alignments, minus: Alignments) -> Alignments:
+def better_strand(plus: PairAlignments, minus: PairAlignments) -> PairAlignments:
     """The better-scoring strand of each pair, plus for ties; both inputs have pairs in block order."""
-    both = Alignments.join([plus, minus])
+    both = PairAlignments.join([plus, minus])
     pair_key = both.query.astype(np.int64) << 32 | both.target
     # a pair that is listed twice appears twice on each strand: number the repeats
     order = np.lexsort((np.arange(len(pair_key)), pair_key, both.minus))
@@ -156,7 +156,7 @@ def filter_on_cpu(problem: PairProblem, block: PairBlock, strand: int) -> Candid
 
 
 @STEPS.at("compute")
-def align_strand(problem: PairProblem, candidates: Candidates, strand: int) -> Alignments:
+def align_strand(problem: PairProblem, candidates: Candidates, strand: int) -> PairAlignments:
     """All candidates on one strand, not yet filtered by their identity."""
     queries, targets, scoring = problem.queries[strand], problem.targets, problem.scoring
     block = candidates.block
@@ -188,8 +188,8 @@ def align_strand(problem: PairProblem, candidates: Candidates, strand: int) -> A
     lengths = problem.lengths(block)
     minus = np.full(len(block), bool(strand))
     if not problem.traced:
-        return Alignments(block.queries, block.targets, minus, score, lengths)
-    return Alignments(
+        return PairAlignments(block.queries, block.targets, minus, score, lengths)
+    return PairAlignments(
         block.queries,
         block.targets,
         minus,

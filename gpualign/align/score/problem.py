@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.align.pair_inputs import PairInputs
-from gpualign.align.score.alignments import Alignments, Measures
+from gpualign.align.score.alignments import Measures, PairAlignments
 from gpualign.align.score.params import PairwiseParams
 from gpualign.params import RunOptions
 from gpualign.sequences.encoded import EncodedSequences
@@ -125,7 +125,7 @@ class PairProblem:
         n, m = self.queries[0].lengths[block.queries], self.targets.lengths[block.targets]
         return np.stack([n, m], axis=1).astype(np.int64)
 
-    def keep(self, alignments: Alignments) -> Alignments:
+    def keep(self, alignments: PairAlignments) -> PairAlignments:
         """Those that reach the identity."""
         if self.identity is None:
             return alignments

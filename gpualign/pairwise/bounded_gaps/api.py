@@ -83,11 +83,11 @@ def _table(layout: RowFormat, names: Names, block: PairBlock, answer: GapAlignme
     lines = layout.lines(block, answer).split(b"\n")[:-1]
     cigars = (line.split(b"\t")[cigar_column] for line in lines)
     columns["cigar"] = TextColumn.of([None if cigar == b"*" else cigar for cigar in cigars])
-    return Table(columns | of_pairs, Look(draw=_Drawer(layout.problem, layout.scoring.symbols)))
+    return Table(columns | of_pairs, Look(draw=_GapsDrawer(layout.problem, layout.scoring.symbols)))
 
 
 @dataclass(frozen=True)
-class _Drawer:
+class _GapsDrawer:
     """From a row to its alignment."""
 
     problem: GapProblem

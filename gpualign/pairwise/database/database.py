@@ -16,14 +16,14 @@ from gpualign.text.symbol_lines import with_symbol_lines
 
 
 @dataclass(frozen=True)
-class Part:
+class DatabasePart:
     """Targets that follow each other. ``encoded`` has no names."""
 
     batch: SequenceBatch
     encoded: EncodedSequences
 
 
-def database_parts(path: str, scoring: Scoring, residues: int) -> Generator[Part, None, None]:
+def database_parts(path: str, scoring: Scoring, residues: int) -> Generator[DatabasePart, None, None]:
     """Parts of about so many residues (more where one sequence has more).
 
     Raises:
@@ -32,7 +32,7 @@ def database_parts(path: str, scoring: Scoring, residues: int) -> Generator[Part
     joined = Prefetch(_joined(_batches(path, scoring), residues))  # a thread that parses, and this one
     with proteins_want("--matrix, such as --matrix BLOSUM62"), with_symbol_lines():
         for batch in joined:
-            yield Part(batch, encode([batch], scoring, path, named=False))
+            yield DatabasePart(batch, encode([batch], scoring, path, named=False))
 
 
 def _batches(path: str, scoring: Scoring) -> Iterator[SequenceBatch]:

@@ -29,7 +29,7 @@ MAGIC = b"gpaligdb"
 VERSION = 1
 
 
-class _Damaged(ValueError):
+class _DamagedDatabase(ValueError):
     """What is wrong with a file, in our words; Python has its own for a header with other keys or types."""
 
 
@@ -96,7 +96,7 @@ def read_database(path: str) -> Iterator[SequenceBatch]:
                 yield _read_piece(file, count, names, residues, checksum)
     except OSError as error:
         raise InputError(f"cannot be read as a database: {error.strerror}", path) from error
-    except _Damaged as error:
+    except _DamagedDatabase as error:
         raise InputError(f"the database is damaged: {error} ({_AGAIN})", path) from error
     except (TypeError, ValueError, KeyError, OverflowError, RecursionError) as error:
         raise InputError(f"the database is damaged: its header is not that of a database ({_AGAIN})", path) from error
@@ -112,15 +112,15 @@ def _read_header(file: BinaryIO, path: str) -> list[list[int]]:
     size = os.fstat(file.fileno()).st_size
     text = file.read(min(length, size))  # no more memory than the file accounts for
     if len(text) != length or zlib.crc32(text) != checksum:
-        raise _Damaged("its header is cut short or altered")
+        raise _DamagedDatabase("its header is cut short or altered")
     pieces = json.loads(text)["pieces"]
     for piece in pieces:
         if len(piece) != 4 or not all(isinstance(number, int) and number >= 0 for number in piece):
-            raise _Damaged("the list of pieces")
+            raise _DamagedDatabase("the list of pieces")
     stored = size - _PREFIX.size - length
     wanted = sum(16 * (count + 1) + names + residues for count, names, residues, _ in pieces)
     if stored != wanted:
-        raise _Damaged(f"{stored:,} bytes after the header instead of {wanted:,}")
+        raise _DamagedDatabase(f"{stored:,} bytes after the header instead of {wanted:,}")
     return list(pieces)
 
 
@@ -128,12 +128,12 @@ def _read_piece(file: BinaryIO, count: int, names: int, residues: int, checksum:
     offsets = 8 * (count + 1)
     data = np.frombuffer(file.read(2 * offsets + names + residues), np.uint8)
     if len(data) != 2 * offsets + names + residues:
-        raise _Damaged("it became shorter while it was read")
+        raise _DamagedDatabase("it became shorter while it was read")
     if isal_zlib.crc32(data) != checksum:
-        raise _Damaged(f"checksum of the bytes before {file.tell():,}")
+        raise _DamagedDatabase(f"checksum of the bytes before {file.tell():,}")
     name_offsets, base_offsets = (data[at : at + offsets].view("<i8") for at in (0, offsets))
     for each, total in ((name_offsets, names), (base_offsets, residues)):
         if each[0] != 0 or each[-1] != total or (np.diff(each) < 0).any():
-            raise _Damaged("offsets that do not ascend")
+            raise _DamagedDatabase("offsets that do not ascend")
     text = data[2 * offsets :]
     return SequenceBatch(text[:names], name_offsets, text[names:], base_offsets)

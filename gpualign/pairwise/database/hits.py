@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign.align.score.score_tile import TileScores
-from gpualign.pairwise.database.params import SearchParams
+from gpualign.pairwise.database.params import DatabaseParams
 from gpualign.pairwise.database.statistics import ScoreStatistics
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.columns import Columns
@@ -36,7 +36,7 @@ class Scored(Columns):
 NOTHING = Scored(np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int64))
 
 
-class Hits:
+class DatabaseHits:
     """Keeps of every query the pairs that may still be hits, and their targets' sequences.
 
     Args:
@@ -46,7 +46,7 @@ class Hits:
 
     def __init__(
         self,
-        params: SearchParams,
+        params: DatabaseParams,
         statistics: ScoreStatistics | None,
         query_lengths: NDArray[np.int64],
         minimum: int | None,

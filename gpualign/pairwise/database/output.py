@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gpualign.align.score.alignments import Alignments
+from gpualign.align.score.alignments import PairAlignments
 from gpualign.pairwise.database.statistics import ScoreStatistics
 from gpualign.pairwise.params import DEFAULT_COLUMNS, SCORE_COLUMNS, SEARCH_FIELDS, PairwiseOutput
 from gpualign.text.table import Column, Names
@@ -23,7 +23,7 @@ class Significance:
     statistics: ScoreStatistics
     residues: int
 
-    def columns(self, alignments: Alignments) -> dict[str, Column]:
+    def columns(self, alignments: PairAlignments) -> dict[str, Column]:
         """``evalue`` and ``bits`` of each."""
         query, target = alignments.lengths.T
         evalues = self.statistics.evalues(alignments.score, query, target, self.residues)

@@ -19,7 +19,7 @@ _search = partial(parameter, under="Database search")
 
 
 @dataclass(frozen=True, kw_only=True)
-class SearchParams:
+class DatabaseParams:
     """Selects the hits of each query; of equal scores the earlier targets."""
 
     top: int | None = _search(None, "--top", "Search: write the N best targets of each query, best first.", metavar="N")

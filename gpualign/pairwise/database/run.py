@@ -15,10 +15,10 @@ from gpualign.align.score.problem import make_problem
 from gpualign.align.score.score_tile import ScoreTile
 from gpualign.align.score.tuning import work_of
 from gpualign.errors import counted
-from gpualign.pairwise.database.database import Part, database_parts
-from gpualign.pairwise.database.hits import Hits
+from gpualign.pairwise.database.database import DatabasePart, database_parts
+from gpualign.pairwise.database.hits import DatabaseHits
 from gpualign.pairwise.database.output import Significance, with_search_columns
-from gpualign.pairwise.database.params import SearchParams
+from gpualign.pairwise.database.params import DatabaseParams
 from gpualign.pairwise.database.scan import search_stage, tiles_of
 from gpualign.pairwise.database.statistics import ScoreStatistics
 from gpualign.pairwise.output import PairFormat, columns_of
@@ -38,7 +38,7 @@ _PART_BATCHES = 8
 
 
 def run_search(
-    files: PairFiles, params: PairwiseParams, search: SearchParams, output: PairwiseOutput, options: RunOptions
+    files: PairFiles, params: PairwiseParams, search: DatabaseParams, output: PairwiseOutput, options: RunOptions
 ) -> None:
     """Search and write, each query's hits best first.
 
@@ -56,7 +56,7 @@ def run_search(
     work = work_of(files.cells(), params.gap_open > params.gap_extend, False)
     with run.opening(work) as opening:
         queries = read_encoded(files.queries, scoring)
-        hits = Hits(search, statistics, queries.lengths, _least_score(search, statistics, params, scoring))
+        hits = DatabaseHits(search, statistics, queries.lengths, _least_score(search, statistics, params, scoring))
         with run.progress("pair") as progress:
             targets, residues = _scan(
                 files.targets, hits, scored, scoring, queries, opening.backend(), options, progress
@@ -80,7 +80,7 @@ def run_search(
 
 
 def _least_score(
-    search: SearchParams, statistics: ScoreStatistics | None, params: PairwiseParams, scoring: Scoring
+    search: DatabaseParams, statistics: ScoreStatistics | None, params: PairwiseParams, scoring: Scoring
 ) -> int | None:
     """The lowest score of a hit, in the scoring's units; None: any. A local alignment scores something."""
     minimum = [1] if params.mode == "local" else []
@@ -94,7 +94,7 @@ def _least_score(
 
 def _scan(
     path: str,
-    hits: Hits,
+    hits: DatabaseHits,
     params: PairwiseParams,
     scoring: Scoring,
     queries: EncodedSequences,
@@ -106,9 +106,9 @@ def _scan(
     targets = residues = 0
     inputs = inputs_of(queries, EncodedSequences([], np.zeros(0, np.uint8), np.zeros(1, np.int64)), None)
     problem = replace(make_problem(params, options, scoring, inputs), pair_threads=1)
-    given: deque[tuple[Part, ScoreTile | None]] = deque()  # None after a part's last tile
+    given: deque[tuple[DatabasePart, ScoreTile | None]] = deque()  # None after a part's last tile
 
-    def tiles(parts: Iterable[Part]) -> Iterator[ScoreTile]:
+    def tiles(parts: Iterable[DatabasePart]) -> Iterator[ScoreTile]:
         for part in parts:
             for tile in tiles_of(queries.lengths, part.encoded, backend.on_gpu):
                 given.append((part, tile))

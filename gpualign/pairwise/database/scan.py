@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign.align.score.cpu import Candidates, align_strand
-from gpualign.align.score.device.search import SearchKernel
+from gpualign.align.score.device.search import DatabaseKernel
 from gpualign.align.score.problem import PairProblem
 from gpualign.align.score.score_tile import ScoreTile, TileScores
 from gpualign.run.stage import Stage
@@ -23,7 +23,7 @@ _CORE_TILE, _DEVICE_TILE = (1 << 17, 1 << 32), (1 << 25, 1 << 60)
 
 def search_stage(problem: PairProblem) -> Stage[ScoreTile, TileScores]:
     """The stage over tiles; of ``problem``, whose targets are those of each tile, only scores are computed."""
-    return Stage(lambda tile: score_on_cpu(problem, tile), lambda device: SearchKernel(device, problem))
+    return Stage(lambda tile: score_on_cpu(problem, tile), lambda device: DatabaseKernel(device, problem))
 
 
 def score_on_cpu(problem: PairProblem, tile: ScoreTile) -> TileScores:

@@ -17,7 +17,7 @@ from gpualign.align.score.device.tasks import ALIGNMENT_END, LAZY_TASK, STRIP_TA
 from gpualign.align.score.matrices import load_matrix
 from gpualign.align.score.params import PairwiseParams
 from gpualign.pairwise.database import run as search_run
-from gpualign.pairwise.database.params import SearchParams
+from gpualign.pairwise.database.params import DatabaseParams
 from gpualign.pairwise.database.run import run_search
 from gpualign.pairwise.params import PairwiseOutput
 from gpualign.params import RunOptions
@@ -97,9 +97,11 @@ def lanes(monkeypatch: pytest.MonkeyPatch) -> Lanes:
 
 @pytest.mark.parametrize("empty", [0, 1, 40])
 @pytest.mark.parametrize("batch_size", [1 << 20, 200])
-@pytest.mark.parametrize("search", [SearchParams(top=4), SearchParams(evalue=0.5), SearchParams(min_score=30.0, top=9)])
+@pytest.mark.parametrize(
+    "search", [DatabaseParams(top=4), DatabaseParams(evalue=0.5), DatabaseParams(min_score=30.0, top=9)]
+)
 def test_the_cpus_bytes(
-    tmp_path: Path, lanes: Lanes, monkeypatch: pytest.MonkeyPatch, search: SearchParams, batch_size: int, empty: int
+    tmp_path: Path, lanes: Lanes, monkeypatch: pytest.MonkeyPatch, search: DatabaseParams, batch_size: int, empty: int
 ) -> None:
     rng = random.Random(5)
     queries = ["".join(rng.choices(AMINO_ACIDS, k=k)) for k in (30, 140, 90)]
@@ -129,7 +131,7 @@ def test_global_scores_with_empty_targets(tmp_path: Path, lanes: Lanes) -> None:
     output = PairwiseOutput(header=False)
     for device in ("cpu", "cuda:0"):
         options = RunOptions(quiet=True, device=device, output=str(tmp_path / device))
-        run_search(PairFiles(a, b), params, SearchParams(top=3), output, options)
+        run_search(PairFiles(a, b), params, DatabaseParams(top=3), output, options)
     written = (tmp_path / "cuda:0").read_bytes()
     assert written == (tmp_path / "cpu").read_bytes()
     rows = [line.split("\t") for line in written.decode().splitlines()]

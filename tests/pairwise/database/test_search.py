@@ -15,9 +15,9 @@ from gpualign.align.score.matrices import load_matrix
 from gpualign.align.score.score_tile import TileScores
 from gpualign.errors import UsageError
 from gpualign.pairwise.database.constants import GAPPED
-from gpualign.pairwise.database.hits import Hits
+from gpualign.pairwise.database.hits import DatabaseHits
 from gpualign.pairwise.database.output import bits_text, evalue_text
-from gpualign.pairwise.database.params import SearchParams
+from gpualign.pairwise.database.params import DatabaseParams
 from gpualign.pairwise.database.statistics import ScoreStatistics
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.encoded import EncodedSequences
@@ -203,7 +203,7 @@ def test_no_hit_within_the_evalue_is_dropped_on_the_way(limit: float) -> None:
     statistics = ScoreStatistics.of(load_matrix("BLOSUM62"), 12, 1)
     query_lengths, lengths = np.array([40, 350, 2000]), rng.integers(1, 9000, 4000)
     scores = rng.integers(1, 400, (3, 4000)).astype(np.int32)
-    hits = Hits(SearchParams(evalue=limit), statistics, query_lengths, 1)
+    hits = DatabaseHits(DatabaseParams(evalue=limit), statistics, query_lengths, 1)
     batch = SequenceBatch.from_records([("t", "A")] * 2000)
     codes = EncodedSequences([], np.zeros(2000, np.uint8), np.arange(2001))
     residues = 0

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from gpualign.align.edit import tuning
 from gpualign.align.edit.cpu import MODES, VerifyPairs, VerifyResult, verify_on_cpu
-from gpualign.align.edit.device.plan import THREADS, Group, Plan, plan
+from gpualign.align.edit.device.plan import THREADS, EditPlan, Group, plan
 from gpualign.run.abi import filled
 from gpualign.run.gpu.buffers import Slot
 from gpualign.run.gpu.compiler import Variant
@@ -41,7 +41,7 @@ def window_text(
 
     Args:
         known: of the whole reference, as ``Reference.acgt_mask`` gives them.
-        tasks: uint32 (n, 4), as in :class:`Plan`.
+        tasks: uint32 (n, 4), as in :class:`EditPlan`.
 
     Returns:
         packed text, its ACGT mask, and the tasks with their positions in it.
@@ -59,7 +59,7 @@ def _pass_of(mode: int) -> str:
     return "infix" if mode == MODES["infix"] else "anchored"
 
 
-def modules(made: Plan, mode: int) -> list[Variant]:
+def modules(made: EditPlan, mode: int) -> list[Variant]:
     """All that a plan's launches take, so that they can be compiled side by side."""
     needed: list[Variant] = [("verify_planes", {})] if made.groups else []
     for group in made.groups:
@@ -82,7 +82,7 @@ class VerifyKernel(HalvingKernel[VerifyPairs, VerifyResult]):
         super().__init__(device)
         self._masks: dict[int, tuple[Reference, NDArray[np.uint32]]] = {}
 
-    def launch(self, slot: Slot, item: VerifyPairs) -> Plan:
+    def launch(self, slot: Slot, item: VerifyPairs) -> EditPlan:
         made = item.plan or plan(item)
         if not made.groups:
             return made
@@ -109,7 +109,7 @@ class VerifyKernel(HalvingKernel[VerifyPairs, VerifyResult]):
         function = self._function(group, _pass_of(mode))
         slot.launch(function, group.grid, THREADS, batch, np.int32(mode), *interval, shared=group.shared_bytes)
 
-    def _arrays(self, slot: Slot, item: VerifyPairs, made: Plan) -> dict[str, int]:
+    def _arrays(self, slot: Slot, item: VerifyPairs, made: EditPlan) -> dict[str, int]:
         """Upload a batch, build its queries' planes, and return the fields of the kernels' struct VerifyArrays."""
         text, known, placed = self._text(slot, item, made)
         bases, tasks = slot.upload("bases", item.bases), slot.upload("tasks", placed)
@@ -135,7 +135,7 @@ class VerifyKernel(HalvingKernel[VerifyPairs, VerifyResult]):
         arrays |= {"hits": hits, "band_profiles": band_profiles, "band_offsets": band_offsets} | outputs
         return {name: int(value) for name, value in arrays.items()}
 
-    def _build_bands(self, slot: Slot, made: Plan, bases: Any, queries: dict[str, np.uint64]) -> tuple[int, int]:
+    def _build_bands(self, slot: Slot, made: EditPlan, bases: Any, queries: dict[str, np.uint64]) -> tuple[int, int]:
         """The band profiles of the queries that have one, and their offsets; zeros where there is none."""
         if made.band_words == 0:
             return 0, 0
@@ -147,7 +147,7 @@ class VerifyKernel(HalvingKernel[VerifyPairs, VerifyResult]):
                 slot.launch(build, made.queries, 32, bases, *of_bands, wanted, profiles)
         return int(profiles), int(queries["band_offsets"])
 
-    def _text(self, slot: Slot, item: VerifyPairs, made: Plan) -> tuple[int, int, NDArray[np.uint32]]:
+    def _text(self, slot: Slot, item: VerifyPairs, made: EditPlan) -> tuple[int, int, NDArray[np.uint32]]:
         """Device addresses of the packed text and its ACGT mask, and the tasks in its coordinates."""
         reference = item.reference
         resident_bytes = reference.words.nbytes * 3 // 2  # and half a word of ACGT mask each
@@ -168,7 +168,7 @@ class VerifyKernel(HalvingKernel[VerifyPairs, VerifyResult]):
         defines = group.shape.defines(verify_pass, group.runs)
         return self.device.function("verify", "verify", defines, group.shared_bytes)
 
-    def result(self, slot: Slot, item: VerifyPairs, made: Plan) -> VerifyResult:
+    def result(self, slot: Slot, item: VerifyPairs, made: EditPlan) -> VerifyResult:
         count = len(made.tasks)
         if made.in_order and count:
             result = VerifyResult(*slot.pinned("results", (len(_RESULTS), count), np.int32))

@@ -73,7 +73,7 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Plan:
+class EditPlan:
     """A batch in the order of its launches.
 
     Attributes:
@@ -105,7 +105,7 @@ def _shape_index(length: int) -> int:
     return tuning.VERIFY_SHAPES.index(tuning.verify_shape(length))
 
 
-def plan(pairs: VerifyPairs) -> Plan:
+def plan(pairs: VerifyPairs) -> EditPlan:
     """Sort a batch's pairs into launches of one shape each."""
     lengths = np.diff(pairs.offsets).astype(np.int32)
     distinct, inverse = np.unique(lengths, return_inverse=True)
@@ -151,7 +151,7 @@ def plan(pairs: VerifyPairs) -> Plan:
             **{f"band {size}": (bands == size).astype(np.uint8) for size in tuning.VERIFY_BANDS if size in bands},
         }
     )
-    return Plan(
+    return EditPlan(
         order,
         tasks,
         plane_words=int(starts[-1]),

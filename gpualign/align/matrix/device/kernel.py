@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from gpualign.align.matrix import tuning
 from gpualign.align.matrix.cpu import MODES
-from gpualign.align.matrix.device.tiles import MatrixKernel, Task, symbols_on
+from gpualign.align.matrix.device.tiles import MatrixKernel, MatrixTask, symbols_on
 from gpualign.align.matrix.foreign import DeviceArray
 from gpualign.align.matrix.problem import Distances
 from gpualign.align.matrix.symbols import SymbolSet
@@ -52,7 +52,7 @@ class DistanceKernel(MatrixKernel[Distances, tuple[Any, ...]]):
 
     # -- launches
 
-    def fill(self, slot: Slot, item: Task[Distances]) -> Any:
+    def fill(self, slot: Slot, item: MatrixTask[Distances]) -> Any:
         problem, sets = item.problem, self.sets_on(slot)
         mode, (rows, targets) = MODES[problem.params.mode], item.shape
         matrix = slot.device_array("matrix", 4 * rows * targets)
@@ -87,7 +87,7 @@ class DistanceKernel(MatrixKernel[Distances, tuple[Any, ...]]):
             )
         return matrix
 
-    def find(self, slot: Slot, item: Task[Distances], space: tuple[Any, ...]) -> None:
+    def find(self, slot: Slot, item: MatrixTask[Distances], space: tuple[Any, ...]) -> None:
         """The pairs within the limit: in a band where it is narrow, else out of a matrix."""
         problem, sets = item.problem, self.sets_on(slot)
         band = band_of(problem)

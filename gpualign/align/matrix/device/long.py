@@ -8,7 +8,7 @@ import numpy as np
 
 from gpualign import _native
 from gpualign.align.matrix import tuning
-from gpualign.align.matrix.device.tiles import MatrixKernel, Task, symbols_on
+from gpualign.align.matrix.device.tiles import MatrixKernel, MatrixTask, symbols_on
 from gpualign.align.matrix.problem import Distances
 from gpualign.align.matrix.symbols import SymbolSet
 from gpualign.run.gpu.buffers import Slot
@@ -30,7 +30,7 @@ class LongPairKernel(MatrixKernel[Distances, tuple[Any, ...]]):
         self._bits = 2 if problem.code_table[1] <= 5 else 8  # one of the codes stands for no symbol
         self._blocks = tuning.LONG_BLOCKS * device.attribute("MULTIPROCESSOR_COUNT")
 
-    def fill(self, slot: Slot, item: Task[Distances]) -> Any:
+    def fill(self, slot: Slot, item: MatrixTask[Distances]) -> Any:
         problem, sets, (rows, columns) = item.problem, self.sets_on(slot), item.shape
         matrix = slot.clear("matrix", 4 * rows * columns, 0xFF)
         both = int(problem.queries.sorted_lengths[item.last - 1]), problem.targets.longest

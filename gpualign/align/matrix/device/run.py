@@ -13,7 +13,7 @@ from gpualign.align.matrix.cpu import Report
 from gpualign.align.matrix.device import long
 from gpualign.align.matrix.device.kernel import DistanceKernel, occurring_symbols
 from gpualign.align.matrix.device.scores import ScoreKernel
-from gpualign.align.matrix.device.tiles import MatrixKernel, Problem, Task
+from gpualign.align.matrix.device.tiles import MatrixKernel, MatrixTask, Problem
 from gpualign.align.matrix.foreign import DeviceArray
 from gpualign.align.matrix.problem import AllPairs, Distances
 from gpualign.align.matrix.results import NearestPairs, SparsePairs
@@ -78,7 +78,7 @@ class OnDevices(Generic[Problem]):
             (keys >> np.uint64(32)).astype(np.int32), keys.astype(np.uint32).view(np.int32), values[order]
         )
 
-    def _each(self, address: int = 0) -> Iterator[tuple[Task[Problem], Any]]:
+    def _each(self, address: int = 0) -> Iterator[tuple[MatrixTask[Problem], Any]]:
         tasks = self._tasks(address)
         kernels: list[tuple[Device, MatrixKernel[Problem, Any]]] = []
 
@@ -101,10 +101,10 @@ class OnDevices(Generic[Problem]):
                 if kernel.holds_memory:
                     device.call(kernel.free).result()
 
-    def _tasks(self, address: int) -> list[Task[Problem]]:
+    def _tasks(self, address: int) -> list[MatrixTask[Problem]]:
         count = len(self.problem.queries)
         rows = max(1, min(self._rows, -(-count // len(self.devices))))
-        return [Task(self.problem, first, min(count, first + rows), address) for first in range(0, count, rows)]
+        return [MatrixTask(self.problem, first, min(count, first + rows), address) for first in range(0, count, rows)]
 
 
 def distances_on(problem: Distances, devices: Sequence[Device], report: Report | None = None) -> OnDevices[Distances]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gpualign.align.matrix.device.tiles import MatrixKernel, Task, symbols_on
+from gpualign.align.matrix.device.tiles import MatrixKernel, MatrixTask, symbols_on
 from gpualign.align.matrix.scores import Scores
 from gpualign.align.matrix.symbols import SymbolSet
 from gpualign.align.score.device import tasks
@@ -60,7 +60,7 @@ class ScoreKernel(MatrixKernel[Scores, _Sets]):
     def free(self) -> None:
         self._table.free()
 
-    def fill(self, slot: Slot, item: Task[Scores]) -> Any:
+    def fill(self, slot: Slot, item: MatrixTask[Scores]) -> Any:
         problem, sets, (rows, columns) = item.problem, self.sets_on(slot), item.shape
         longest = int(problem.queries.sorted_lengths[item.last - 1])
         words = self.launcher.arithmetic(longest, problem.targets.longest)

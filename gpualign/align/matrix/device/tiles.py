@@ -28,7 +28,7 @@ OnDevice = TypeVar("OnDevice", bound=Any)
 
 
 @dataclass(frozen=True, eq=False)
-class Task(Generic[Problem]):
+class MatrixTask(Generic[Problem]):
     """Queries ``order[first:last]`` of a problem.
 
     Attributes:
@@ -46,8 +46,8 @@ class Task(Generic[Problem]):
         return self.last - self.first, len(self.problem.targets)
 
 
-class MatrixKernel(DeviceKernel[Task[Problem], tuple[NDArray[Any], ...]], Generic[Problem, OnDevice]):
-    """Computes :class:`Task`: rows of a matrix, the nearest of each query, or a list of pairs, as the problem's
+class MatrixKernel(DeviceKernel[MatrixTask[Problem], tuple[NDArray[Any], ...]], Generic[Problem, OnDevice]):
+    """Computes :class:`MatrixTask`: rows of a matrix, the nearest of each query, or a list of pairs, as the problem's
     parameters say.
     """
 
@@ -66,7 +66,7 @@ class MatrixKernel(DeviceKernel[Task[Problem], tuple[NDArray[Any], ...]], Generi
         """Enqueue copies of the sets to the device; their addresses, as the kernels take them."""
         raise NotImplementedError
 
-    def fill(self, slot: Slot, item: Task[Problem]) -> Any:
+    def fill(self, slot: Slot, item: MatrixTask[Problem]) -> Any:
         """Enqueue the values of all pairs of a task into the slot's array "matrix"; returns its address."""
         raise NotImplementedError
 
@@ -83,7 +83,7 @@ class MatrixKernel(DeviceKernel[Task[Problem], tuple[NDArray[Any], ...]], Generi
 
     # -- what a task asks for
 
-    def launch(self, slot: Slot, item: Task[Problem]) -> int:
+    def launch(self, slot: Slot, item: MatrixTask[Problem]) -> int:
         """Returns the capacity for found pairs."""
         rows, columns = item.shape
         if rows == 0 or columns == 0:
@@ -101,7 +101,7 @@ class MatrixKernel(DeviceKernel[Task[Problem], tuple[NDArray[Any], ...]], Generi
             slot.download("matrix", item.shape, np.int32)
         return 0
 
-    def result(self, slot: Slot, item: Task[Problem], launched: int) -> tuple[NDArray[Any], ...] | Again:
+    def result(self, slot: Slot, item: MatrixTask[Problem], launched: int) -> tuple[NDArray[Any], ...] | Again:
         """Rows of the matrix; targets and values of the nearest; or keys (query << 32 | target) and values of pairs."""
         params, (rows, columns) = item.problem.params, item.shape
         if rows == 0 or columns == 0:
@@ -120,18 +120,18 @@ class MatrixKernel(DeviceKernel[Task[Problem], tuple[NDArray[Any], ...]], Generi
         slot.detach_pinned("matrix")
         return (matrix,)
 
-    def split(self, item: Task[Problem]) -> list[Task[Problem]]:
+    def split(self, item: MatrixTask[Problem]) -> list[MatrixTask[Problem]]:
         middle = (item.first + item.last) // 2
         if middle == item.first:
             return [item]
-        return [Task(item.problem, *span, item.address) for span in ((item.first, middle), (middle, item.last))]
+        return [MatrixTask(item.problem, *span, item.address) for span in ((item.first, middle), (middle, item.last))]
 
     def join(self, results: Sequence[tuple[NDArray[Any], ...]]) -> tuple[NDArray[Any], ...]:
         return tuple(np.concatenate(parts) for parts in zip(*results, strict=True))
 
     # -- launches
 
-    def _copy_rows(self, slot: Slot, item: Task[Problem], matrix: int) -> None:
+    def _copy_rows(self, slot: Slot, item: MatrixTask[Problem], matrix: int) -> None:
         """Copy rows to their positions in another array on the GPU, adjacent rows together."""
         numbers, row = item.problem.queries.order[item.first : item.last], 4 * len(item.problem.targets)
         edges = [0, *(np.flatnonzero(np.diff(numbers) != 1) + 1).tolist(), len(numbers)]
@@ -139,7 +139,7 @@ class MatrixKernel(DeviceKernel[Task[Problem], tuple[NDArray[Any], ...]], Generi
             to, size = item.address + row * int(numbers[first]), row * (last - first)
             slot.copy_on_device(to, matrix + row * first, size)
 
-    def _nearest(self, slot: Slot, item: Task[Problem], matrix: Any) -> None:
+    def _nearest(self, slot: Slot, item: MatrixTask[Problem], matrix: Any) -> None:
         problem, (rows, columns) = item.problem, item.shape
         maximum = problem.params.nearest or 0
         slot.launch(
@@ -160,7 +160,7 @@ class MatrixKernel(DeviceKernel[Task[Problem], tuple[NDArray[Any], ...]], Generi
         for key in ("nearest", "nearest values"):
             slot.download(key, (rows, maximum), np.int32)
 
-    def find(self, slot: Slot, item: Task[Problem], space: tuple[Any, ...]) -> None:
+    def find(self, slot: Slot, item: MatrixTask[Problem], space: tuple[Any, ...]) -> None:
         """Enqueue the search for pairs whose values are at least the problem's least, out of a matrix.
 
         Args:
@@ -193,7 +193,7 @@ def symbols_on(slot: Slot, key: str, symbols: SymbolSet) -> Any:
     return pointer
 
 
-def _nothing(item: Task[Any]) -> tuple[NDArray[Any], ...]:
+def _nothing(item: MatrixTask[Any]) -> tuple[NDArray[Any], ...]:
     params, rows = item.problem.params, item.shape[0]
     if params.sparse:
         return np.zeros(0, np.uint64), np.zeros(0, np.int32)

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from gpualign.align.score.alignments import Alignments
+from gpualign.align.score.alignments import PairAlignments
 from gpualign.align.score.cpu import (
     Candidates,
     align_on_cpu,
@@ -38,13 +38,13 @@ from gpualign.streaming.ordered import run_ordered
 _FILTER_MARGIN = 256
 
 
-def on_cores(problem: PairProblem, pairs: int, align: Callable[[slice], Alignments]) -> Alignments:
+def on_cores(problem: PairProblem, pairs: int, align: Callable[[slice], PairAlignments]) -> PairAlignments:
     """So many pairs in parts on all of the host's threads."""
     edges = np.linspace(0, pairs, min(4 * problem.threads, max(pairs, 1)) + 1).astype(np.int64).tolist()
-    return Alignments.join(run_ordered([slice(i, j) for i, j in pairwise(edges)], align, problem.threads))
+    return PairAlignments.join(run_ordered([slice(i, j) for i, j in pairwise(edges)], align, problem.threads))
 
 
-def strand_on_cores(problem: PairProblem, candidates: Candidates, strand: int) -> Alignments:
+def strand_on_cores(problem: PairProblem, candidates: Candidates, strand: int) -> PairAlignments:
     """All candidates of a strand on the host's threads."""
     return on_cores(problem, len(candidates.block), lambda part: align_strand(problem, candidates.take(part), strand))
 
@@ -65,7 +65,7 @@ class _Step:
     in_halves: bool = False
 
 
-class PairwiseKernel(HalvingKernel[PairBlock, Alignments]):
+class PairwiseKernel(HalvingKernel[PairBlock, PairAlignments]):
     """One device's part in ``pairwise``; what is too little for it is left to the host's cores.
 
     Blocks go through two steps: ``launch`` enqueues what needs no answer (the edit filter, or the scores), ``result``
@@ -82,7 +82,7 @@ class PairwiseKernel(HalvingKernel[PairBlock, Alignments]):
         # tracebacks run one at a time and keep much: a slot of their own, so that the others do not hold it twice
         self._trace_slot = slots_of(device, SLOTS + 1)[SLOTS]
 
-    def result(self, slot: Slot, item: PairBlock, step: _Step) -> Alignments:
+    def result(self, slot: Slot, item: PairBlock, step: _Step) -> PairAlignments:
         """The block's alignments, those that reach the identity."""
         if step.kind == "cpu":
             return on_cores(self.problem, len(item), lambda part: align_on_cpu(self.problem, item.take(part)))
@@ -191,7 +191,7 @@ class PairwiseKernel(HalvingKernel[PairBlock, Alignments]):
 
     # -- scores
 
-    def _collect_scores(self, slot: Slot, block: PairBlock, strand: int, step: _Step) -> Alignments:
+    def _collect_scores(self, slot: Slot, block: PairBlock, strand: int, step: _Step) -> PairAlignments:
         if step.by_strips:
             downloaded = self.launcher.scores_of_strips(slot, len(block), strand)
         else:
@@ -203,7 +203,7 @@ class PairwiseKernel(HalvingKernel[PairBlock, Alignments]):
             if len(beyond):
                 score[beyond] = self._scores_in_words(block.take(beyond), strand)
         minus = np.full(len(block), bool(strand))
-        return Alignments(block.queries, block.targets, minus, score, self.problem.lengths(block))
+        return PairAlignments(block.queries, block.targets, minus, score, self.problem.lengths(block))
 
     def _scores_in_words(self, block: PairBlock, strand: int) -> NDArray[np.int32]:
         """Align in 32 bits, by LazyRScan, or by strips if there is too little work for it."""
@@ -233,7 +233,7 @@ class PairwiseKernel(HalvingKernel[PairBlock, Alignments]):
 
     # -- alignments
 
-    def _align(self, candidates: Candidates, strand: int) -> Alignments:
+    def _align(self, candidates: Candidates, strand: int) -> PairAlignments:
         """Align the candidates, on the CPU where the device has too little memory for even one task."""
         for _ in range(2):  # memory of other blocks may have to be released first
             try:
@@ -242,7 +242,7 @@ class PairwiseKernel(HalvingKernel[PairBlock, Alignments]):
                 self._trace_slot.release()
         return strand_on_cores(self.problem, candidates, strand)
 
-    def _align_here(self, slot: Slot, candidates: Candidates, strand: int) -> Alignments:
+    def _align_here(self, slot: Slot, candidates: Candidates, strand: int) -> PairAlignments:
         """By threads, by strips or by parts; on the CPU what suits none of them."""
         problem, block = self.problem, candidates.block
         if len(block) == 0:
@@ -266,12 +266,12 @@ class PairwiseKernel(HalvingKernel[PairBlock, Alignments]):
         if len(done) == 1:
             return done[0][1]
         indices = np.argsort(np.concatenate([index for index, _ in done]))
-        return Alignments.join(aligned for _, aligned in done).take(indices)
+        return PairAlignments.join(aligned for _, aligned in done).take(indices)
 
     def _trace_bytes(self) -> int:
         return int(self.device.budget * PAIRWISE.border_share)
 
-    def _by_threads(self, slot: Slot, candidates: Candidates, strand: int) -> Alignments:
+    def _by_threads(self, slot: Slot, candidates: Candidates, strand: int) -> PairAlignments:
         """RScan, in batches whose borders fit the device."""
         block, low, high = candidates.block, candidates.band_low, candidates.band_high
         assert low is not None
@@ -293,7 +293,7 @@ class PairwiseKernel(HalvingKernel[PairBlock, Alignments]):
             )
         return self._alignments(block, order, done, strand)
 
-    def _by_strips(self, slot: Slot, candidates: Candidates, strand: int) -> Alignments:
+    def _by_strips(self, slot: Slot, candidates: Candidates, strand: int) -> PairAlignments:
         """DScan, in batches whose directions fit the device."""
         block = candidates.block
         n, m = self.problem.lengths(block).T
@@ -304,7 +304,7 @@ class PairwiseKernel(HalvingKernel[PairBlock, Alignments]):
         ]
         return self._alignments(block, np.arange(len(block)), done, strand)
 
-    def _by_parts(self, slot: Slot, candidates: Candidates, strand: int) -> Alignments:
+    def _by_parts(self, slot: Slot, candidates: Candidates, strand: int) -> PairAlignments:
         """TiledDScan and the traceback, a pair at a time: each fills the device."""
         block = candidates.block
         done = [
@@ -313,12 +313,14 @@ class PairwiseKernel(HalvingKernel[PairBlock, Alignments]):
         ]
         return self._alignments(block, np.arange(len(block)), done, strand)
 
-    def _alignments(self, block: PairBlock, order: NDArray[np.int64], done: list[Traced], strand: int) -> Alignments:
+    def _alignments(
+        self, block: PairBlock, order: NDArray[np.int64], done: list[Traced], strand: int
+    ) -> PairAlignments:
         """Results of batches in ``order`` as alignments in the block's order."""
         results = np.concatenate([result for result, _ in done])
         lengths = self.problem.lengths(block)[order]
         spans = ("query_start", "query_end", "target_start", "target_end")
-        aligned = Alignments(
+        aligned = PairAlignments(
             block.queries[order],
             block.targets[order],
             np.full(len(block), bool(strand)),

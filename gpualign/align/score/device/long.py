@@ -33,7 +33,7 @@ _CELL = 8
 
 
 @dataclass(frozen=True)
-class Part:
+class TablePart:
     """A part of a pair's table, or all of it.
 
     Attributes:
@@ -55,19 +55,19 @@ class Part:
 class KeptBorders:
     """Device addresses of the rows and columns that were kept of a part, ``spacing`` symbols apart."""
 
-    part: Part
+    part: TablePart
     rows: int
     columns: int
     spacing: int
 
-    def part_up_to(self, i: int, j: int) -> Part:
+    def part_up_to(self, i: int, j: int) -> TablePart:
         """The tile between the kept borders and the cell after i symbols of the pair's query and j of its target."""
         part, spacing = self.part, self.spacing
         row, column = i - part.first_row, j - part.first_column
         above, before = (row - 1) // spacing, (column - 1) // spacing
         top = self.rows + (above - 1) * (part.m + 1) * _CELL if above else part.top
         left = self.columns + (before - 1) * part.n * _CELL if before else part.left
-        return Part(
+        return TablePart(
             part.first_row + above * spacing,
             part.first_column + before * spacing,
             row - above * spacing,
@@ -76,7 +76,7 @@ class KeptBorders:
             left + above * spacing * _CELL,
         )
 
-    def parts_ahead(self, i: int, j: int, most: int) -> list[Part]:
+    def parts_ahead(self, i: int, j: int, most: int) -> list[TablePart]:
         """The part up to that cell and whole ones up the diagonal from it, ``most`` or up to the border; where the
         diagonal is near a corner those on both sides of it.
         """
@@ -84,7 +84,7 @@ class KeptBorders:
         last_row, last_column = part.first_row + part.n, part.first_column + part.m
         found = [self.part_up_to(i, j)]
 
-        def add(i: int, j: int) -> Part:
+        def add(i: int, j: int) -> TablePart:
             row, column = ((at - 1) // spacing * spacing for at in (i - part.first_row, j - part.first_column))
             whole = self.part_up_to(
                 min(part.first_row + row + spacing, last_row), min(part.first_column + column + spacing, last_column)
@@ -171,7 +171,7 @@ class LongAlignment:
         )
         self.slot.upload("walk", self._walk.view(np.uint8))
 
-    def _go_back_from_end(self, whole: Part) -> None:
+    def _go_back_from_end(self, whole: TablePart) -> None:
         """The scores of the whole table say where the alignment ends; from there back to its start."""
         kept = self._keep(whole, 0)
         self._fetch_end()
@@ -185,12 +185,12 @@ class LongAlignment:
             self._walk_through([])
         self._follow(kept, 0)
 
-    def _goes_on(self, part: Part) -> bool:
+    def _goes_on(self, part: TablePart) -> bool:
         """Whether the walk is inside a part."""
         i, j, state = (int(self._walk[name][0]) for name in ("i", "j", "state"))
         return i > part.first_row and j > part.first_column and state != _ENDED
 
-    def _whole(self) -> Part:
+    def _whole(self) -> TablePart:
         words = self._words
         costs = self._problem.costs_at_ends
         borders = []
@@ -201,9 +201,9 @@ class LongAlignment:
             border[:, 1] = border[:, 0] - words.opening
             borders.append(border.astype(np.int32))
         top, left = self.slot.upload("top", borders[0]), self.slot.upload("left", borders[1][1:])
-        return Part(0, 0, self._n, self._m, int(top), int(left))
+        return TablePart(0, 0, self._n, self._m, int(top), int(left))
 
-    def _go_back_through(self, part: Part, depth: int) -> None:
+    def _go_back_through(self, part: TablePart, depth: int) -> None:
         """From where the walk stands, the part's last cell, to its upper or left border."""
         if plan.direction_bytes(part.n, part.m) <= plan.direction_bytes(self._symbols, self._symbols):
             self._trace([part])
@@ -220,7 +220,7 @@ class LongAlignment:
             else:
                 self._go_back_through(kept.part_up_to(i, j), depth + 1)
 
-    def _keep(self, part: Part, depth: int) -> KeptBorders:
+    def _keep(self, part: TablePart, depth: int) -> KeptBorders:
         """Enqueue the scores of a part, and keep borders."""
         budget = int(self._memory * PAIRWISE.kept_share / 2**depth)
         spacing = plan.part_spacing(part.n, part.m, budget, self._symbols)
@@ -242,7 +242,7 @@ class LongAlignment:
             self._fetch_end()
         return kept
 
-    def _trace(self, parts: list[Part]) -> None:
+    def _trace(self, parts: list[TablePart]) -> None:
         """The parts' directions, and the traceback through them."""
         records, strips, borders, words = [], 0, 0, 0
         for part in parts:
@@ -275,7 +275,7 @@ class LongAlignment:
             self._fetch_end()
         self._walk_through(parts)
 
-    def _walk_through(self, parts: list[Part]) -> None:
+    def _walk_through(self, parts: list[TablePart]) -> None:
         walk, _ = self.launcher.function("part_walk", 0)
         self.slot.launch(
             walk,
@@ -305,7 +305,7 @@ class LongAlignment:
         score, i, j = fetched.view(tasks.ALIGNMENT_END)[0].tolist()
         return score, i, j
 
-    def _launch(self, kernel: str, part: Part, kept: KeptBorders) -> None:
+    def _launch(self, kernel: str, part: TablePart, kept: KeptBorders) -> None:
         """The scores of a part."""
         name, shared = self.launcher.strip_kernel(kernel, self._words)
         function, blocks = self.launcher.function(name, shared)

@@ -22,7 +22,7 @@ from gpualign.run.tuning import SLOTS
 from gpualign.sequences.pairs import PairBlock
 
 
-class SearchKernel(DeviceKernel[ScoreTile, TileScores]):
+class DatabaseKernel(DeviceKernel[ScoreTile, TileScores]):
     """One device's part of a search: by the kernels with a query over the lanes of groups, where they suit the scoring,
     the device and the sequences; else as any block of pairs.
     """
