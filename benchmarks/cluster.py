@@ -31,7 +31,7 @@ import harness
 import numpy as np
 import psutil
 
-from gpualign.run.cluster.connect import OWN
+from gpualign.run.dask.connect import OWN
 
 EXAMPLES = harness.FOLDER.parent / "examples" / "data"
 CANDIDATES = 20

@@ -11,7 +11,7 @@ from typing import Any
 from gpualign.notices import notices_to
 from gpualign.params import RunOptions
 from gpualign.report import Progress, Report, print_line, warn
-from gpualign.run.cluster import open_cluster
+from gpualign.run.dask import open_cluster
 from gpualign.run.select import Work, open_backend, parse_device
 from gpualign.run.stage import Backend
 from gpualign.streaming.timeline import STEPS_OF_RUN, Span, StepNames

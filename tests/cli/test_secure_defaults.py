@@ -151,7 +151,7 @@ def test_no_shell_and_no_code_from_data() -> None:
         assert name not in ("eval", "exec", "os.system", "os.popen", "marshal.loads", "tempfile.mktemp"), path
         assert not any(keyword.arg == "shell" for keyword in node.keywords), path
         if name.endswith(("pickle.load", "pickle.loads")) or name == "pickle.Unpickler":
-            assert path == "run/cluster/shards.py"  # between the machines of a cluster, see docs/guides/dask.md
+            assert path == "run/dask/shards.py"  # between the machines of a cluster, see docs/guides/dask.md
         if name in ("np.load", "numpy.load"):
             assert [ast.unparse(k.value) for k in node.keywords if k.arg == "allow_pickle"] == ["False"], path
 

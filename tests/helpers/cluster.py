@@ -33,7 +33,7 @@ class Cluster:
     def __init__(self) -> None:
         dask = pytest.importorskip("dask")
         distributed = pytest.importorskip("distributed")
-        from gpualign.run.cluster.connect import OWN
+        from gpualign.run.dask.connect import OWN
 
         # that long Dask looks for a worker that was killed
         dask.config.set({**OWN, "distributed.comm.timeouts.connect": "5s"})

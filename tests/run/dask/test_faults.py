@@ -22,8 +22,8 @@ from tests.helpers.sam import without_program
 
 pytest.importorskip("distributed")
 
-from gpualign.run.cluster import connect
-from gpualign.run.cluster.backend import ClusterBackend
+from gpualign.run.dask import connect
+from gpualign.run.dask.backend import ClusterBackend
 
 pytestmark = KILLED
 

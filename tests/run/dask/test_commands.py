@@ -31,9 +31,9 @@ from tests.helpers.sam import without_program
 
 pytest.importorskip("distributed")
 
-from gpualign.run.cluster import backend as cluster_backend
-from gpualign.run.cluster import connect
-from gpualign.run.cluster.backend import ClusterBackend
+from gpualign.run.dask import backend as cluster_backend
+from gpualign.run.dask import connect
+from gpualign.run.dask.backend import ClusterBackend
 
 pytestmark = KILLED
 

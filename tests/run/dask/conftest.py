@@ -17,7 +17,7 @@ from tests.helpers.files import write_bgzf
 from tests.helpers.paths import EXAMPLES
 
 if TYPE_CHECKING:
-    from gpualign.run.cluster.backend import ClusterBackend
+    from gpualign.run.dask.backend import ClusterBackend
 
 
 @pytest.fixture(scope="package")
@@ -35,7 +35,7 @@ def cluster(running: Cluster) -> Cluster:
 
 @pytest.fixture
 def backend(cluster: Cluster) -> Iterator[ClusterBackend]:
-    from gpualign.run.cluster.backend import ClusterBackend
+    from gpualign.run.dask.backend import ClusterBackend
 
     with ClusterBackend(RunOptions(dask=cluster.address, quiet=True), "test") as backend:
         yield backend

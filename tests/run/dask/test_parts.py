@@ -40,9 +40,9 @@ from tests.helpers.fake_cuda import FakeDriver
 
 pytest.importorskip("distributed")
 
-from gpualign.run.cluster import worker as worker_module
-from gpualign.run.cluster.shards import fingerprint, pack
-from gpualign.run.cluster.worker import run_items
+from gpualign.run.dask import worker as worker_module
+from gpualign.run.dask.shards import fingerprint, pack
+from gpualign.run.dask.worker import run_items
 
 
 def wait_until(true: Callable[[], bool], seconds: float = 20) -> None:

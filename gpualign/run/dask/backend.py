@@ -25,9 +25,9 @@ import distributed
 from gpualign.errors import GpualignError, counted
 from gpualign.params import RunOptions
 from gpualign.report import warn
-from gpualign.run.cluster.connect import PATIENCE_S, check_versions, connected, reachable
-from gpualign.run.cluster.shards import Shard, fingerprint, pack
-from gpualign.run.cluster.worker import Answer, keep, run_items
+from gpualign.run.dask.connect import PATIENCE_S, check_versions, connected, reachable
+from gpualign.run.dask.shards import Shard, fingerprint, pack
+from gpualign.run.dask.worker import Answer, keep, run_items
 from gpualign.run.malloc_tuning import reuse_memory
 from gpualign.run.stage import Backend, Item, Result, Stage
 

@@ -14,8 +14,8 @@ from typing import Any
 
 from gpualign.errors import DeviceError, GpualignError, OutOfMemoryError
 from gpualign.params import RunOptions
-from gpualign.run.cluster.shards import Shard, pack
 from gpualign.run.cuda import CudaBackend
+from gpualign.run.dask.shards import Shard, pack
 from gpualign.run.gpu.runner import DevicePool
 from gpualign.run.malloc_tuning import reuse_memory
 from gpualign.run.select import open_backend

@@ -12,7 +12,7 @@ from gpualign.errors import UsageError
 from gpualign.params import RunOptions
 
 if TYPE_CHECKING:
-    from gpualign.run.cluster.backend import ClusterBackend
+    from gpualign.run.dask.backend import ClusterBackend
 
 
 def open_cluster(options: RunOptions, command: str) -> ClusterBackend:
@@ -26,7 +26,7 @@ def open_cluster(options: RunOptions, command: str) -> ClusterBackend:
         _import_dask()
     except ModuleNotFoundError as error:
         raise UsageError("--dask needs Dask (pip install 'gpualign[cluster]')") from error
-    from gpualign.run.cluster.backend import ClusterBackend
+    from gpualign.run.dask.backend import ClusterBackend
 
     return ClusterBackend(options, command)
 
