@@ -31,6 +31,8 @@ LEVELS ?= native
 TESTS ?= not gpu and not slow
 # ON: warnings of the compiler are errors, and make lint needs no build of its own to see them
 WERROR ?= OFF
+# -O1: sooner compiled, and slow
+OPTIMISATION ?= -O3
 DEFINE := --config-settings=cmake.define
 $(VENV)/build-tools: pyproject.toml | $(BIN)/python
 	$(PIP_INSTALL) 'scikit-build-core>=0.10' 'nanobind>=2.2' 'typing-extensions>=4' cmake ninja
@@ -39,6 +41,7 @@ $(VENV)/build-tools: pyproject.toml | $(BIN)/python
 $(VENV)/developing: $(NATIVE) $(VENV)/build-tools
 	PATH="$(abspath $(BIN)):$$PATH" $(PIP_INSTALL) --no-build-isolation $(DEFINE).GPUALIGN_TESTS=ON \
 	    '$(DEFINE).GPUALIGN_ISA_LEVELS=$(LEVELS)' $(DEFINE).GPUALIGN_WERROR=$(WERROR) \
+	    $(DEFINE).GPUALIGN_OPTIMISATION=$(OPTIMISATION) \
 	    $(if $(shell command -v ccache),$(DEFINE).CMAKE_CXX_COMPILER_LAUNCHER=ccache) \
 	    $(if $(filter pyproject.toml,$?),--editable '.[dev]',--no-deps --editable .)
 	touch $(VENV)/installed $@
@@ -59,7 +62,8 @@ test-levels:
 # input at every place that takes it.
 SEED ?= $(shell date +%s)
 SOAKED := tests/test_faults.py tests/test_soak.py tests/seeds/index/test_untrusted_index.py tests/cli/test_bad_input.py \
-    tests/cli/test_signals.py tests/cluster/test_cluster.py tests/run/test_gpu_compiler.py
+    tests/cli/test_signals.py tests/cluster/test_cluster.py tests/run/test_gpu_compiler.py tests/test_determinism.py \
+    tests/cli/test_messages.py tests/map/test_device_text.py
 SOAK := -o faulthandler_timeout=3600 --soak --seed $(SEED) -s
 soak: $(VENV)/developing
 	$(BIN)/python -m pytest -m 'not gpu' $(SOAK) $(SOAKED)
