@@ -59,7 +59,8 @@ test-levels:
 # input at every place that takes it.
 SEED ?= $(shell date +%s)
 SOAKED := tests/test_faults.py tests/test_soak.py tests/seeds/index/test_untrusted_index.py tests/cli/test_bad_input.py \
-    tests/cli/test_signals.py tests/cluster/test_cluster.py tests/run/test_gpu_compiler.py
+    tests/cli/test_signals.py tests/cluster/test_cluster.py tests/run/test_gpu_compiler.py tests/test_determinism.py \
+    tests/cli/test_messages.py tests/map/test_device_text.py
 SOAK := -o faulthandler_timeout=3600 --soak --seed $(SEED) -s
 soak: $(VENV)/developing
 	$(BIN)/python -m pytest -m 'not gpu' $(SOAK) $(SOAKED)

@@ -165,6 +165,7 @@ def test_every_command_has_an_example_with_a_picture(command: str) -> None:
     assert "<img src=" in section[1] or command in ("devices", "makedb")
 
 
+@pytest.mark.slow
 def test_example_lines_run_as_they_stand(tmp_path: Path) -> None:
     done = run_lines("\n".join(re.findall(r"```sh\n(.*?)```", EXAMPLES_PAGE.read_text(), re.DOTALL)), tmp_path)
     assert "kernel cache" in done.stdout
@@ -182,6 +183,7 @@ def test_the_demo_says_what_it_did_how_fast_and_what_next(tmp_path: Path) -> Non
     assert [path.name for path in tmp_path.iterdir() if path.name != "examples"] == ["demo.sam"]
 
 
+@pytest.mark.slow
 def test_readme_lines_run_as_they_stand(tmp_path: Path) -> None:
     """The one-liners of the README."""
     lines = re.search(r"<!-- tried: .*?-->\n```sh\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)

@@ -72,7 +72,7 @@ class Workplace:
             "FAULT_REPORT": f"{self.folder}/count",
             # Python's own compiler may crash for lack of memory: it has to have run before (good); and what it writes
             # with a fault would be read by other processes
-            "PYTHONDONTWRITEBYTECODE": "1" if fault or "preexec_fn" in more else "",
+            "PYTHONDONTWRITEBYTECODE": "1" if fault or more else "",
         }
         if fault:
             environment["LD_PRELOAD"] = str(self.library)

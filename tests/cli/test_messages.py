@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from tests.helpers import bad_input, good_input
 from tests.helpers.commands import program
 from tests.helpers.files import write_fasta
 from tests.helpers.sequences import random_genome
+from tests.helpers.soak import some_of
 
 Cli = Callable[..., tuple[int, bytes, str]]
 
@@ -39,9 +41,9 @@ if os.path.exists("/dev/full"):
     STREAMS["full disk"] = full_disk
 
 
-@pytest.fixture(params=list(STREAMS))
-def stderr(request: pytest.FixtureRequest) -> Iterator[int]:
-    descriptor = STREAMS[request.param]()
+@pytest.fixture
+def stderr(stream: str) -> Iterator[int]:
+    descriptor = STREAMS[stream]()
     yield descriptor
     os.close(descriptor)
 
@@ -57,7 +59,10 @@ def run(words: list[str], stderr: int) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(program(*words), stdout=subprocess.PIPE, stderr=stderr, timeout=DEADLINE_S)
 
 
-@pytest.mark.parametrize("command", list(COMMANDS))
+@pytest.mark.parametrize(
+    ("command", "stream"),  # one function writes the messages of all
+    some_of(product(COMMANDS, STREAMS), lambda command, stream: command == "map" or stream == "reader gone"),
+)
 def test_a_whole_output_is_success(
     cli: Cli, tmp_path: Path, folder: Path, stderr: int, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
@@ -81,6 +86,7 @@ def test_a_whole_output_is_success(
         ("map {folder}/ref.fa {folder}/reads.fq --device cpu -o {folder}/none/output", 1),
     ],
 )
+@pytest.mark.parametrize("stream", STREAMS)
 def test_an_error_is_one_without_its_sentence(folder: Path, stderr: int, arguments: str, code: int) -> None:
     done = run(arguments.format(folder=folder).split(), stderr)
     assert (done.returncode, done.stdout) == (code, b"")

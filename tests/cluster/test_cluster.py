@@ -122,6 +122,7 @@ def all_pairs(sequences: list[str], least: float, coverage: float = 0.0, definit
     return near
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     seed=st.integers(0, 1 << 20),

@@ -26,6 +26,8 @@ from tests.helpers.fake_cuda import install_kernels
 from tests.helpers.sequences import IUPAC, mutate, reverse_complement, with_codes
 from tests.reference.cluster import greedy
 
+pytestmark = pytest.mark.slow  # the kernels take long to compile
+
 
 class Kernels(dict):
     """All kernels that a run asks for."""

@@ -179,6 +179,7 @@ def files_of(tmp_path: Path, contigs: list[NDArray[np.uint8]], count: int, libra
     return [fasta, *files]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mates", [True, False], ids=["pairs", "reads"])
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_the_lanes_of_kernels(

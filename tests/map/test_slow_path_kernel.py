@@ -20,6 +20,8 @@ from tests.helpers.files import write_fasta, write_fastq
 from tests.helpers.sam import without_program
 from tests.helpers.sequences import random_genome, reverse_complement, with_errors
 
+pytestmark = pytest.mark.slow  # three of the largest kernels are compiled
+
 Cli = Callable[..., tuple[int, bytes, str]]
 GENOME = random_genome(61, 6000)
 LONGEST = 120

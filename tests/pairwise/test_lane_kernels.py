@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import random
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -31,19 +32,16 @@ ENDS = ("local", "global", "semi-global")
 
 
 @pytest.fixture(scope="module")
-def libraries(tmp_path_factory: pytest.TempPathFactory) -> list[ctypes.CDLL]:
-    made = []
-    for ends in range(len(ENDS)):
-        defines = {"LANES": SHAPE.lanes, "ROWS": SHAPE.rows, "OPEN": 12, "EXTEND": 1, "ENDS": ends}
-        made.append(emulated_library(tmp_path_factory, "pairwise_lanes", defines))
-    return made
+def library(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], ctypes.CDLL]:
+    """By mode."""
+    defines = {"LANES": SHAPE.lanes, "ROWS": SHAPE.rows, "OPEN": 12, "EXTEND": 1}
+    return lambda mode: emulated_library(tmp_path_factory, "pairwise_lanes", defines | {"ENDS": ENDS.index(mode)})
 
 
 @pytest.fixture
-def use(libraries: list[ctypes.CDLL], monkeypatch: pytest.MonkeyPatch):
+def use(library: Callable[[str], ctypes.CDLL], monkeypatch: pytest.MonkeyPatch):
     def install(mode: str) -> dict[str, EmulatedByName]:
-        library = libraries[ENDS.index(mode)]
-        kernels = {name: EmulatedByName(library, name) for name in ("lanes", "lanes_tiled")}
+        kernels = {name: EmulatedByName(library(mode), name) for name in ("lanes", "lanes_tiled")}
         install_kernels(monkeypatch, kernels, 1 << 28)
         monkeypatch.setattr(compiler, "can_be_had", lambda source, defines: True)
         monkeypatch.setattr(query_lanes, "shape_of", lambda rows: SHAPE)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 import random
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -36,12 +37,11 @@ NAMES = {"global": "lazy", "semi-global": "borders", "local": "anywhere", "borde
 
 
 @pytest.fixture(scope="module")
-def libraries(tmp_path_factory: pytest.TempPathFactory) -> dict[int, ctypes.CDLL]:
+def library(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], ctypes.CDLL]:
     """By OPENING: of linear gaps, of one that costs 9 to open, and of any."""
-    return {
-        opening: emulated_library(tmp_path_factory, "pairwise_lazy", {"OPENING": opening, "AFFINE": int(opening != 0)})
-        for opening in (0, 9, -1)
-    }
+    return lambda opening: emulated_library(
+        tmp_path_factory, "pairwise_lazy", {"OPENING": opening, "AFFINE": int(opening != 0)}
+    )
 
 
 def _encoded(texts: list[str], scoring: Scoring) -> EncodedSequences:
@@ -54,7 +54,7 @@ def _related(rng: random.Random, lengths: list[int], alphabet: str) -> list[str]
 
 
 @pytest.fixture
-def scores_by(libraries: dict[int, ctypes.CDLL], monkeypatch: pytest.MonkeyPatch):
+def scores_by(library: Callable[[int], ctypes.CDLL], monkeypatch: pytest.MonkeyPatch):
     """The scores of all queries with all targets by the kernel for this ``kind`` of symbols."""
 
     def scores(
@@ -68,7 +68,7 @@ def scores_by(libraries: dict[int, ctypes.CDLL], monkeypatch: pytest.MonkeyPatch
     ) -> list[int]:
         affine = gaps[0] > gaps[1] or mode == "local"
         name = f"few_{NAMES[mode]}" if kind == "few" else f"{NAMES[mode]}_{'affine' if affine else 'linear'}_{kind}"
-        kernel = EmulatedByName(libraries[int(few_defines(gaps[0] - gaps[1], mode == "local")["OPENING"])], name)
+        kernel = EmulatedByName(library(int(few_defines(gaps[0] - gaps[1], mode == "local")["OPENING"])), name)
         install_kernels(monkeypatch, {name: kernel}, 1 << 28)
         problem = PairProblem(
             (_encoded(queries, scoring),), _encoded(targets, scoring), scoring, *gaps,

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import random
+from collections.abc import Callable
 from dataclasses import fields, replace
 from functools import partial
 
@@ -30,16 +31,16 @@ from tests.helpers.sam import cigar_text
 from tests.helpers.sequences import mutate
 from tests.reference.pairwise import replay
 
+pytestmark = pytest.mark.slow  # the kernels take long to compile
+
 AMINO_ACIDS = "ARNDCQEGHILKMFPSTWYV"
 PART_SYMBOLS = 1024
 
 
 @pytest.fixture(scope="module")
-def libraries(tmp_path_factory: pytest.TempPathFactory) -> dict[bool, ctypes.CDLL]:
-    return {
-        affine: emulated_library(tmp_path_factory, "pairwise_strips", {"AFFINE": int(affine)})
-        for affine in (False, True)
-    }
+def library(tmp_path_factory: pytest.TempPathFactory) -> Callable[[bool], ctypes.CDLL]:
+    """Of affine gaps or of linear ones."""
+    return lambda affine: emulated_library(tmp_path_factory, "pairwise_strips", {"AFFINE": int(affine)})
 
 
 class GatherRuns:
@@ -76,9 +77,9 @@ class Kernels(dict):
 
 
 @pytest.fixture
-def use(libraries: dict[bool, ctypes.CDLL], monkeypatch: pytest.MonkeyPatch):
+def use(library: Callable[[bool], ctypes.CDLL], monkeypatch: pytest.MonkeyPatch):
     def install(affine: bool) -> Kernels:
-        kernels = Kernels(libraries[affine])
+        kernels = Kernels(library(affine))
         install_kernels(monkeypatch, kernels, 1 << 28)
         return kernels
 
