@@ -13,7 +13,7 @@ from gpualign.align.score.alignments import Measures
 from gpualign.align.score.cpu import Candidates, align_strand
 from gpualign.align.score.identity_filter import IdentityFilter, scores_nearby
 from gpualign.align.score.problem import PairProblem, make_problem
-from gpualign.cluster.params import ClusterParams, alignment_params
+from gpualign.cluster.params import ClusterParams
 from gpualign.params import RunOptions
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.encoded import encode
@@ -22,7 +22,7 @@ from tests.helpers.sequences import mutate, with_codes
 
 
 def problem_of(sequences: list[str], identity: float, definition: int, **given: int) -> PairProblem:
-    params = ClusterParams(alignment=alignment_params(identity, identity_definition=definition, **given))
+    params = ClusterParams(identity=identity, identity_definition=definition, **given)
     scoring = params.load_scoring()
     encoded = encode([SequenceBatch.from_records([(text, text) for text in sequences])], scoring)
     source = PairSource.triangle(encoded.lengths, include_self=True)
