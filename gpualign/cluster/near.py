@@ -176,7 +176,7 @@ class Neighbors:
         least = np.repeat(least, 2) if self._both else least
         queries, distinct = self._strands(queries), targets.distinct
         work = np.cumsum(np.maximum(queries.last - queries.first, 0), dtype=np.int64)
-        part = work // tuning.LOOKED_AT
+        part = work // (tuning.LOOKED_AT * self._threads)
         borders = [0, *(np.flatnonzero(np.diff(part)) + 1).tolist(), len(least)]
         for start, stop in pairwise(borders):
             some, enough = queries.take(slice(start, stop)), least[start:stop]

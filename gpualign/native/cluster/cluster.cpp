@@ -121,6 +121,9 @@ private:
             if (BlockEdits::limits(words_.bounds(), scores_))
                 leave_out(queries, identities, blocks[size_t(thread)], part);
         });
+        size_t pairs = 0;
+        for (const Found& part : found) pairs += part.query.size();
+        all.query.reserve(pairs), all.target.reserve(pairs), all.highest.reserve(pairs);
         for (Found& part : found) {
             all.query.insert(all.query.end(), part.query.begin(), part.query.end());
             all.target.insert(all.target.end(), part.target.begin(), part.target.end());
