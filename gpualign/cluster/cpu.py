@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.align.score.alignments import Measures, PairAlignments
-from gpualign.align.score.cpu import Candidates, align_strand
+from gpualign.align.score.bands import BandedAligner, aligned_by_score, aligned_within, aligner_of
+from gpualign.align.score.cpu import Candidates, align_strand, most_edits
 from gpualign.align.score.identity_filter import IdentityFilter, scores_nearby
 from gpualign.align.score.problem import PairProblem
-from gpualign.cluster.bands import BandedAligner, aligned_by_score, aligned_within, aligner_of
 from gpualign.sequences.columns import Columns
-from gpualign.sequences.identity import reaches
+from gpualign.sequences.identity import highest_identity, reaches
 from gpualign.sequences.pairs import PairBlock
 from gpualign.streaming.timeline import STEPS
 
@@ -186,40 +186,3 @@ def _in_rounds(
         left = ~now & ((bound >= best[query]) if wanted == "best" else np.isneginf(best[query]))
         near, bound = near[left], bound[left]
     return Hits.join(done)
-
-
-def most_edits(
-    problem: PairProblem, n: NDArray[np.int32], m: NDArray[np.int32], least: NDArray[np.float64] | None = None
-) -> NDArray[np.int32]:
-    """int32 (p,): edits that the identity allows. Those of `pairwise`, and with C columns of which id C match, n + m
-    symbols are 2 id C in matches and at least (1 - id) C others: C (1 - id) <= (n + m) (1 - id) / (1 + id).
-
-    Args:
-        least: float64 (p,), the identities, at least that of the problem.
-    """
-    assert problem.edits_by_length is not None
-    assert problem.identity is not None
-    limits: NDArray[np.int32] = _native.edit_limits(problem.edits_by_length, problem.definition == 0, n, m)
-    identity: float | NDArray[np.float64] = problem.identity if least is None else least
-    total, shorter = n.astype(np.int64) + m, np.minimum(n, m)
-    if problem.definition not in (1, 4):
-        matches = np.ceil(identity * shorter - _SLACK)
-        return np.asarray(np.minimum(limits, (total - 2 * matches).astype(np.int32)), np.int32)
-    both = np.minimum(total / (1 + identity), shorter / identity) * (1 - identity) + _SLACK
-    return np.asarray(np.minimum(limits, both.astype(np.int32)), np.int32)
-
-
-def highest_identity(
-    definition: int, edits: NDArray[np.int32], n: NDArray[np.int32], m: NDArray[np.int32]
-) -> NDArray[np.float64]:
-    """float64 (p,): the identity that pairs of this edit distance can have at most, 1 where it proves nothing.
-
-    Columns that are no match are edits, so there are at least as many; of M matches 2 M + edits <= n + m.
-    """
-    shorter = np.minimum(n, m)
-    matches = np.minimum(shorter, (n.astype(np.int64) + m - edits) / 2)
-    if definition == 0:
-        return np.asarray(matches / np.maximum(shorter, 1), np.float64)
-    if definition in (1, 4):
-        return np.asarray(matches / np.maximum(matches + edits, 1), np.float64)
-    return np.ones(len(n))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
+from gpualign.align.score.device.kernel import PairwiseKernel
 from gpualign.cluster import tuning
-from gpualign.cluster.cpu import ClusterProblem, Hits, NearPairs, Wanted
+from gpualign.cluster.cpu import ClusterProblem, Hits, NearPairs, Wanted, near_on_cpu
 from gpualign.cluster.parts import NearPart, TargetPart, new_index
-from gpualign.cluster.stage import cluster_stage, cut, cut_slices
 from gpualign.cluster.words import word_length
-from gpualign.run.stage import Backend
+from gpualign.run.stage import Backend, Run, Stage
 from gpualign.sequences.offsets import cut_by_size
 from gpualign.sequences.pairs import PairBlock
 
@@ -176,7 +176,7 @@ class Neighbors:
         least = np.repeat(least, 2) if self._both else least
         queries, distinct = self._strands(queries), targets.distinct
         work = np.cumsum(np.maximum(queries.last - queries.first, 0), dtype=np.int64)
-        part = work // tuning.LOOKED_AT
+        part = work // (tuning.LOOKED_AT * self._threads)
         borders = [0, *(np.flatnonzero(np.diff(part)) + 1).tolist(), len(least)]
         for start, stop in pairwise(borders):
             some, enough = queries.take(slice(start, stop)), least[start:stop]
@@ -249,3 +249,43 @@ def _equal_to_themselves(problem: ClusterProblem, distinct: int) -> NDArray[np.b
     offsets = sequences.offsets[: distinct + 1]
     known: NDArray[np.bool_] = _native.sums_of_symbols(sequences.codes, offsets, ambiguous) == 0
     return known & (sequences.lengths[:distinct] > 0)
+
+
+def cluster_stage(problem: ClusterProblem, word: int) -> Stage[NearPairs | NearPart, tuple[Hits, int]]:
+    """The stage over pairs that the words leave, or on a worker over queries and a part of the targets. A device
+    filters and aligns pairs as those of `pairwise`. The results are hits, and how many pairs the words left of a part.
+    """
+
+    def hits(item: NearPairs | NearPart, size: int, of: Callable[[NearPairs], Hits]) -> tuple[Hits, int]:
+        if isinstance(item, NearPairs):
+            return of(item), 0
+        index = item.part.index(problem, word)
+        rows, found, *_ = index.candidates(item.queries, item.first, item.last, np.zeros(len(item.queries)), 1)
+        blocks = cut(item.queries[rows], item.part.distinct[found], size)
+        return Hits.join([Hits.none(), *(of(NearPairs(block, item.wanted)) for block in blocks)]), len(rows)
+
+    def on_cpu(item: NearPairs | NearPart) -> tuple[Hits, int]:
+        return hits(item, tuning.BLOCK_PAIRS, lambda pairs: near_on_cpu(problem, pairs))
+
+    def on_device(item: NearPairs | NearPart, run: Run) -> tuple[Hits, int]:
+        return hits(item, tuning.GPU_BLOCK_PAIRS, lambda pairs: problem.hits_of(run(lambda _: pairs.pairs)))
+
+    return Stage(on_cpu, lambda device: PairwiseKernel(device, problem.pairs), on_device)
+
+
+def cut(queries: NDArray[np.int32], targets: NDArray[np.int32], size: int) -> Iterator[PairBlock]:
+    """Blocks of about ``size`` pairs that end with a query's last pair."""
+    for piece in cut_slices(queries, size):
+        yield PairBlock(queries[piece], targets[piece])
+
+
+def cut_slices(queries: NDArray[np.int32], size: int) -> Iterator[slice]:
+    """Slices of about ``size`` pairs that end with a query's last pair."""
+    start = 0
+    while start < len(queries):
+        stop = min(start + size, len(queries))
+        if stop < len(queries):
+            same = np.flatnonzero(queries[stop:] != queries[stop - 1])
+            stop = stop + int(same[0]) if len(same) else len(queries)
+        yield slice(start, stop)
+        start = stop

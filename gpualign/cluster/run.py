@@ -53,7 +53,7 @@ def run_cluster(params: ClusterParams, files: ClusterFiles, options: RunOptions)
     scoring = params.load_scoring()
     with run.opening(tuning.work_of(symbols_in_files(files.sequences))) as opening:
         with proteins_want("--matrix, such as --matrix BLOSUM62"), with_symbol_lines():
-            batches = read_batches(files.sequences, alphabet="nucleotide" if scoring.nucleotide else "any")
+            batches = read_batches(files.sequences, tuning.READ_BYTES, "nucleotide" if scoring.nucleotide else "any")
             data = read_input(batches, scoring, params, files.sequences, files.keeps_text)
         run.report.stage("reading")
         if len(data) == 0:

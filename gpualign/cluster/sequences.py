@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.cluster.params import ClusterParams
 from gpualign.errors import RecordError
+from gpualign.run.malloc_tuning import return_memory
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.encoded import EncodedSequences, encode
 from gpualign.sequences.matrices import Scoring
@@ -91,6 +92,7 @@ def read_input(
             yield replace(some, qualities=None)
 
     encoded = encode(chosen(), scoring, path, named=False)
+    return_memory()  # that of the pieces; the sequences are soon there twice
     number = np.concatenate(numbers) if numbers else np.zeros(0, np.int64)
     all_names = joined(names)
     sizes = _native.abundances(*all_names)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from gpualign.errors import check_count
 from gpualign.mems.dotplot import DotPlot
+from gpualign.mems.worker import Item, worker_stage
 from gpualign.params import RunOptions
 from gpualign.report import Progress, warn
 from gpualign.run.cuda import pinned_allocator
@@ -19,7 +20,6 @@ from gpualign.run.stage import Backend, Stage
 from gpualign.seeds.matches.cpu import Matches, MemColumns, Piece, Printed, Search, join_columns
 from gpualign.seeds.matches.device_unique import kernel_for
 from gpualign.seeds.matches.queries import Batch, BatchSize, QueryText, bases_of
-from gpualign.seeds.matches.stage import Item, worker_stage
 from gpualign.seeds.matches.suffix_array import SuffixArray
 from gpualign.streaming.ordered import run_ordered
 

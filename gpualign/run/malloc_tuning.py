@@ -14,6 +14,12 @@ _MAX_FROM_HEAP, _KEPT = 32 << 20, 256 << 20
 _SET_THP_DISABLE, _GET_THP_DISABLE = 41, 42
 
 
+def return_memory() -> None:
+    """Give what is free in the heaps back to the system; only glibc can."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)
+
+
 def reuse_memory(one_heap: bool = False) -> None:
     """Keep freed buffers in the heap for the next task; without glibc, do nothing.
 

@@ -85,4 +85,11 @@ def encode(
         lengths.append(batch.lengths)
     if not codes:
         return EncodedSequences([], np.zeros(0, np.uint8), np.zeros(1, np.int64))
-    return EncodedSequences(names, np.concatenate(codes), offsets_of(np.concatenate(lengths)))
+    offsets = offsets_of(np.concatenate(lengths))
+    joined = np.empty(offsets[-1], np.uint8)
+    end = len(joined)
+    while codes:  # each is freed once it is copied, so that all symbols are not there twice
+        part = codes.pop()
+        joined[end - len(part) : end] = part
+        end -= len(part)
+    return EncodedSequences(names, joined, offsets)

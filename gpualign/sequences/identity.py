@@ -56,6 +56,22 @@ def reaches(fractions: NDArray[np.float64], identity: float) -> NDArray[np.bool_
     return fractions >= identity - _SLACK
 
 
+def highest_identity(
+    definition: int, edits: NDArray[np.int32], n: NDArray[np.int32], m: NDArray[np.int32]
+) -> NDArray[np.float64]:
+    """float64 (p,): the identity that pairs of this edit distance can have at most, 1 where it proves nothing.
+
+    Columns that are no match are edits, so there are at least as many; of M matches 2 M + edits <= n + m.
+    """
+    shorter = np.minimum(n, m)
+    matches = np.minimum(shorter, (n.astype(np.int64) + m - edits) / 2)
+    if definition == 0:
+        return np.asarray(matches / np.maximum(shorter, 1), np.float64)
+    if definition in (1, 4):
+        return np.asarray(matches / np.maximum(matches + edits, 1), np.float64)
+    return np.ones(len(n))
+
+
 @dataclass(frozen=True)
 class IdentityBound:
     """Bounds that ``identity`` implies for a pair. Each method is a necessary condition: a pair that fails it cannot

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from gpualign.align.score.cpu import align_on_cpu
-from gpualign.cluster import stage as stages
+from gpualign.cluster import near as stages
 from gpualign.cluster.params import ClusterParams
 from gpualign.cluster.run import Clusterer
 from gpualign.cluster.sequences import read_input

@@ -60,6 +60,7 @@ class Candidates:
         return Candidates(self.block.take(where), *bands)
 
 
+_SLACK = 1e-6
 #: the widest limit that the edit filter takes
 MAX_EDITS = 254
 
@@ -71,6 +72,27 @@ def edit_limits(problem: PairProblem, n: NDArray[np.int32], m: NDArray[np.int32]
         return None
     limits = _native.edit_limits(table, problem.definition == 0, n, m)
     return None if int(limits.max()) > MAX_EDITS else limits
+
+
+def most_edits(
+    problem: PairProblem, n: NDArray[np.int32], m: NDArray[np.int32], least: NDArray[np.float64] | None = None
+) -> NDArray[np.int32]:
+    """int32 (p,): edits that the identity allows. Those of `pairwise`, and with C columns of which id C match, n + m
+    symbols are 2 id C in matches and at least (1 - id) C others: C (1 - id) <= (n + m) (1 - id) / (1 + id).
+
+    Args:
+        least: float64 (p,), the identities, at least that of the problem.
+    """
+    assert problem.edits_by_length is not None
+    assert problem.identity is not None
+    limits: NDArray[np.int32] = _native.edit_limits(problem.edits_by_length, problem.definition == 0, n, m)
+    identity: float | NDArray[np.float64] = problem.identity if least is None else least
+    total, shorter = n.astype(np.int64) + m, np.minimum(n, m)
+    if problem.definition not in (1, 4):
+        matches = np.ceil(identity * shorter - _SLACK)
+        return np.asarray(np.minimum(limits, (total - 2 * matches).astype(np.int32)), np.int32)
+    both = np.minimum(total / (1 + identity), shorter / identity) * (1 - identity) + _SLACK
+    return np.asarray(np.minimum(limits, both.astype(np.int32)), np.int32)
 
 
 def widest_limit(problem: PairProblem, block: PairBlock) -> int | None:

@@ -1,18 +1,22 @@
-// Bindings of `cluster`: the index of words, the greedy step, and equal sequences.
+// Bindings of `cluster`: the pairs that may reach an identity, the greedy step, and equal sequences.
 #include <string_view>
 #include <unordered_map>
 
+#include "align/edit/block_edits.hpp"
+#include "align/matrix/common_symbols.hpp"
 #include "arrays.hpp"
 #include "bindings.hpp"
-#include "cluster/block_edits.hpp"
-#include "cluster/common_symbols.hpp"
 #include "cluster/greedy.hpp"
-#include "cluster/word_index.hpp"
 #include "common/parallel_for.hpp"
+#include "seeds/words/word_index.hpp"
 
 namespace gpualign {
 namespace cluster {
 namespace {
+
+using distances::CommonSymbols;
+using distances::Lookup;
+using words::WordIndex;
 
 constexpr size_t queries_a_task = 16;
 
@@ -102,7 +106,7 @@ private:
             std::vector<Lookup> lookups;
             for (size_t i = task * queries_a_task; i < std::min(count, (task + 1) * queries_a_task); i++) {
                 const int32_t length = words_.set().length(queries[i]);
-                const Bounds bounds = words_.bounds().reaching(identities[i]);
+                const IdentityBounds bounds = words_.bounds().reaching(identities[i]);
                 if (from[i] < to[i] && !words_.counts_words(length, bounds) && bounds.limits_matches()) {
                     lookups.push_back({queries[i], from[i], to[i], int32_t(i), identities[i]});
                     continue;
@@ -117,6 +121,9 @@ private:
             if (BlockEdits::limits(words_.bounds(), scores_))
                 leave_out(queries, identities, blocks[size_t(thread)], part);
         });
+        size_t pairs = 0;
+        for (const Found& part : found) pairs += part.query.size();
+        all.query.reserve(pairs), all.target.reserve(pairs), all.highest.reserve(pairs);
         for (Found& part : found) {
             all.query.insert(all.query.end(), part.query.begin(), part.query.end());
             all.target.insert(all.target.end(), part.target.begin(), part.target.end());
@@ -132,7 +139,7 @@ private:
         for (size_t i = 0; i < part.query.size(); i++) {
             const int32_t row = part.query[i];
             if (i == 0 || row != part.query[i - 1]) blocks.take(words_.set(), queries[row]);
-            Bounds bounds = words_.bounds().reaching(identities[row]);
+            IdentityBounds bounds = words_.bounds().reaching(identities[row]);
             bounds.identity -= slack;
             const int32_t target = words_.sequence(part.target[i]);
             const double highest = blocks.highest_with(bounds, scores_, target);

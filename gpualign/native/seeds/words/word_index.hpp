@@ -13,26 +13,11 @@
 #include <utility>
 #include <vector>
 
-#include "cluster/bounds.hpp"
+#include "sequences/identity_bounds.hpp"
+#include "sequences/sequence_set.hpp"
 
 namespace gpualign {
-namespace cluster {
-
-struct SequenceSet {
-    const uint8_t* codes;
-    const int64_t* offsets;
-    int identical;  // codes below this equal themselves
-    bool codes_match;  // other codes match some symbols; else nothing
-
-    const uint8_t* begin(int32_t i) const { return codes + offsets[i]; }
-    int32_t length(int32_t i) const { return int32_t(offsets[i + 1] - offsets[i]); }
-    // Symbols that may match without being equal.
-    int32_t ambiguous(int32_t i) const {
-        if (!codes_match) return 0;
-        return int32_t(
-            std::count_if(begin(i), codes + offsets[i + 1], [&](uint8_t code) { return code >= identical; }));
-    }
-};
+namespace words {
 
 // Calls found(value, last) for each word of `step` positions that has only symbols that equal themselves; last: the
 // position of its last symbol.
@@ -150,7 +135,8 @@ private:
 
 class WordIndex {
 public:
-    WordIndex(const SequenceSet& set, int word, const Bounds& bounds) : set_(set), word_(word), bounds_(bounds) {}
+    WordIndex(const SequenceSet& set, int word, const IdentityBounds& bounds)
+        : set_(set), word_(word), bounds_(bounds) {}
 
     int32_t size() const { return int32_t(sequences_.size()); }
 
@@ -220,8 +206,8 @@ public:
     // found(target) for those of the targets from ... to - 1 that a query may reach the identity of the bounds with,
     // ascending.
     template <class Found>
-    void candidates(
-        int32_t query, int32_t from, int32_t to, const Bounds& bounds, Scratch& scratch, const Found& found) const {
+    void candidates(int32_t query, int32_t from, int32_t to, const IdentityBounds& bounds, Scratch& scratch,
+        const Found& found) const {
         const int32_t n = set_.length(query);
         if (from >= to) return;
         if (!counts_words(n, bounds)) {
@@ -289,12 +275,12 @@ public:
     }
 
     // Whether some targets need words of a query of n symbols; there may be too many to count.
-    bool counts_words(int32_t n, const Bounds& bounds) const {
+    bool counts_words(int32_t n, const IdentityBounds& bounds) const {
         return word_ && n / word_ <= UINT16_MAX && bounds.words_needed(n, n, word_) > 0;
     }
 
     const SequenceSet& set() const { return set_; }
-    const Bounds& bounds() const { return bounds_; }
+    const IdentityBounds& bounds() const { return bounds_; }
     int32_t sequence(int32_t target) const { return sequences_[size_t(target)]; }
     int32_t length(int32_t target) const { return lengths_[size_t(target)]; }
     int32_t ambiguous(int32_t target) const { return ambiguous_[size_t(target)]; }
@@ -304,7 +290,7 @@ private:
 
     // The least number of words that any target needs to have in common with the query: that of the shortest, of the
     // longest, or of one as long as the query. May be 0.
-    int32_t fewest_needed(int32_t n, const Bounds& bounds) const {
+    int32_t fewest_needed(int32_t n, const IdentityBounds& bounds) const {
         return std::min({bounds.words_needed(n, longest_, word_), bounds.words_needed(n, shortest_, word_),
             bounds.words_needed(n, std::clamp(n, shortest_, longest_), word_)});
     }
@@ -380,12 +366,12 @@ private:
 
     SequenceSet set_;
     int word_;
-    Bounds bounds_;
+    IdentityBounds bounds_;
     int32_t longest_ = 0, shortest_ = INT32_MAX;
     std::vector<int32_t> sequences_, lengths_, ambiguous_;  // of each target
     std::vector<int32_t> with_codes_;  // targets with ambiguous symbols
     std::vector<std::unique_ptr<Lists>> lists_;
 };
 
-}  // namespace cluster
+}  // namespace words
 }  // namespace gpualign

@@ -5,16 +5,15 @@
 #include <cstdint>
 
 namespace gpualign {
-namespace cluster {
 
-struct Bounds {
+struct IdentityBounds {
     double identity, coverage;
     int definition;
 
     static constexpr int32_t unbounded = 1 << 30;
 
     // The bounds of a pair that has to reach a higher identity.
-    Bounds reaching(double higher) const { return {std::max(identity, higher), coverage, definition}; }
+    IdentityBounds reaching(double higher) const { return {std::max(identity, higher), coverage, definition}; }
 
     // The most edits, each of which ends at most one word of the query. Definitions 1 and 4: of C columns M >= id C
     // match. Columns that do not match are at most M (1 - id) / id with M <= min(n, m). As n + m = 2 M + 2 X + G, they
@@ -98,5 +97,4 @@ private:
     }
 };
 
-}  // namespace cluster
 }  // namespace gpualign

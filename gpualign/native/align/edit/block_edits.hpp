@@ -11,13 +11,15 @@
 // not reach this score, as each column has the score of a match at most and each edit costs something.
 #pragma once
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <vector>
 
-#include "cluster/word_index.hpp"
+#include "sequences/identity_bounds.hpp"
+#include "sequences/sequence_set.hpp"
 #include "simd/vector.hpp"
 
 namespace gpualign {
-namespace cluster {
 
 // Scores of matches, mismatches and gaps, all more by what a symbol of a gap at an end costs, for each symbol: such a
 // gap then costs no more than `end`, and a gap of L symbols inside `open` + L `extend`.
@@ -49,7 +51,7 @@ struct ShiftedScores {
 class BlockEdits {
 public:
     // Whether the bound says anything.
-    static bool limits(const Bounds& bounds, const ShiftedScores& scores) {
+    static bool limits(const IdentityBounds& bounds, const ShiftedScores& scores) {
         return bounds.definition == 2 && bounds.identity > 0 && (bounds.coverage > 0 || scores.known);
     }
 
@@ -62,7 +64,7 @@ public:
         // a row for each symbol that equals itself, one without matches and one of matches
         const size_t lanes = vectors_ * Word::lanes;
         matches_.assign(size_t(set.identical + 2) * lanes, 0);
-        std::fill(matches_.end() - ptrdiff_t(lanes), matches_.end(), ~uint32_t(0));
+        std::fill(matches_.end() - std::ptrdiff_t(lanes), matches_.end(), ~uint32_t(0));
         const uint8_t* const symbols = set.begin(query);
         for (int32_t i = 0; i < blocks_ * block; i++) {
             const auto put = [&](int symbol) {
@@ -77,7 +79,7 @@ public:
 
     // The highest identity that the pair can have, or one below that of the bounds; less than 0 where the query cannot
     // be covered.
-    double highest_with(const Bounds& bounds, const ShiftedScores& scores, int32_t target) {
+    double highest_with(const IdentityBounds& bounds, const ShiftedScores& scores, int32_t target) {
         compare(set_->begin(target), set_->length(target));
         const double highest = highest_of_runs(bounds, scores, target, no_score);
         if (highest < bounds.identity || !scores.known) return highest;
@@ -90,7 +92,8 @@ private:
     static constexpr size_t most_diagonals = 16;
     static constexpr int32_t no_score = -(1 << 28);
 
-    double highest_of_runs(const Bounds& bounds, const ShiftedScores& scores, int32_t target, int32_t score) const {
+    double highest_of_runs(
+        const IdentityBounds& bounds, const ShiftedScores& scores, int32_t target, int32_t score) const {
         const int32_t m = set_->length(target);
         const int32_t enough = bounds.aligned(length_, m);
         const double of_edit = scores.edit(set_->codes_match, block / 2);
@@ -206,5 +209,4 @@ private:
     std::vector<int32_t> diagonals_;
 };
 
-}  // namespace cluster
 }  // namespace gpualign
