@@ -105,7 +105,7 @@ def test_a_signal_leaves_no_file(tmp_path: Path, codes: Path, reads: Path) -> No
     """Neither the table nor those of the barcodes, which have been written to."""
     (folder := tmp_path / "out").mkdir()
     files = ("-o", folder / "hits.tsv", "--split", folder / "split", "--counts", folder / "counts.tsv")
-    words = program("search", codes, "-", *WORDS, *files, "--batch-size", "1K", "--device", "cpu", "--quiet")
+    words = program("search", codes, "-", *WORDS, *files, "--batch-size", "1K", "--device", "cpu", "-t", 2, "--quiet")
     with subprocess.Popen(words, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdin is not None
         process.stdin.write(reads.read_bytes() * 2000)
