@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign.fields import takes_keywords
-from gpualign.mems.loop import Counts, Job, Run
+from gpualign.mems.loop import Counts, Job, MemsRun
 from gpualign.params import RunOptions
 from gpualign.reads.in_memory import Sequences, as_batch, batches_of, is_path, packed, path_of, symbols_in
 from gpualign.report import OnProgress, Progress
@@ -77,7 +77,7 @@ def find_mems(
     work = work_of(symbols_in(queries), min_length)
     with open_backend(options, "mems", work) as backend:
         contigs = TextColumn.of(search.index.reference.shown_names)
-        run = Run(search, backend, options, counts, partial(_rows, search, contigs))
+        run = MemsRun(search, backend, options, counts, partial(_rows, search, contigs))
         parts = [rows for rows, _ in run.finished(batches_of(queries, _BATCH))]
     return Table.concat([_NO_MATCHES, *parts])
 

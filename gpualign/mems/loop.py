@@ -102,7 +102,7 @@ class Job(NamedTuple):
     bases_before: int
 
 
-class Run:
+class MemsRun:
     """Queries in, matches out, in order of the queries.
 
     Devices print what they find where they can; else a search gives columns of matches, which are cut so that all

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager
 
 from gpualign.errors import UsageError, check_count, counted
-from gpualign.mems.loop import Counts, Run, batch_bases
+from gpualign.mems.loop import Counts, MemsRun, batch_bases
 from gpualign.params import RunOptions
 from gpualign.plots.drawing import check_plot
 from gpualign.run.malloc_tuning import reuse_memory
@@ -76,7 +76,7 @@ def run_mems(reference: str, queries: tuple[str, ...], params: MemsParams, optio
             counts = Counts(search, progress, options.quiet)
             headers = 0
             with part_writer(out.write, _WAITING_TEXTS, in_thread=is_regular(options.output)) as writer:
-                for printed in Run(search, backend, options, counts).printed(batches):
+                for printed in MemsRun(search, backend, options, counts).printed(batches):
                     headers += printed.headers
                     writer.write(printed.text.data)
             if not params.table:

@@ -17,7 +17,7 @@ from gpualign.text.fastx import Chunk
 Item = Chunk | SequenceBatch | Piece
 
 
-class Found(NamedTuple):
+class FoundMatches(NamedTuple):
     """All that a worker finds in an item.
 
     Attributes:
@@ -37,27 +37,27 @@ def piece_of(search: Search, item: Item, deferred: bool = False) -> Piece:
     return Piece(source, 0, source.text.length)
 
 
-def worker_stage(search: Search) -> Stage[Item, Found]:
+def worker_stage(search: Search) -> Stage[Item, FoundMatches]:
     """Items on a cluster's workers; those with devices parse and print meanwhile."""
     find = partial(search.find, maximum=search.max_occurrences)
 
-    def on_cpu(item: Item) -> Found:
+    def on_cpu(item: Item) -> FoundMatches:
         piece = piece_of(search, item)
         return _found(search, piece, search.all_of(find(piece), find), 0)
 
-    def on_device(item: Item, run: Run) -> Found:
+    def on_device(item: Item, run: Run) -> FoundMatches:
         piece = piece_of(search, item, deferred=True)
         matches = run(lambda _: piece)
         if matches.printed is not None:
-            return Found(matches.printed, piece.source.size)
+            return FoundMatches(matches.printed, piece.source.size)
         return _found(search, piece, search.all_of(matches, search.find), search.max_occurrences_left)
 
     return Stage(on_cpu, partial(kernel_for, search=search, printing=search.printed_on_device), on_device)
 
 
-def _found(search: Search, piece: Piece, parts: Iterator[Matches], maximum: int) -> Found:
+def _found(search: Search, piece: Piece, parts: Iterator[Matches], maximum: int) -> FoundMatches:
     """``maximum``: as :meth:`Search.reduced` takes it."""
     columns = join_columns([part.columns for part in parts if part.columns is not None])
     unique = search.unique_in_query
     columns = search.reduced(piece, columns, maximum, unique and piece.whole)
-    return Found(columns if unique and not piece.whole else search.report(piece, columns), piece.source.size)
+    return FoundMatches(columns if unique and not piece.whole else search.report(piece, columns), piece.source.size)
