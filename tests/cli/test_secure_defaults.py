@@ -163,4 +163,4 @@ def test_only_the_cluster_pickles() -> None:
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             if {"pickle", "cloudpickle", "marshal", "shelve"} & set(names):
                 users.add(path.parent.name)
-    assert users <= {"cluster"}
+    assert users <= {"dask"}
