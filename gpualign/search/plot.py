@@ -34,7 +34,7 @@ def draw(counts: HitCounts, path: str) -> None:
     if len(chosen) < len(counts.names):
         axes.set_title(f"{len(chosen)} of {len(counts.names):,} patterns, those with most hits")
     if distances <= 12:
-        axes.legend(title="errors", frameon=False)
+        figure.legend(title="errors", frameon=False, loc="outside right upper")
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     save_figure(figure, path)
