@@ -141,7 +141,7 @@ class Marks:
         return self.of_templates, self.remove, self.tag, self.counts, self.molecules, self.strands
 
 
-class _Buffers(threading.local):
+class Buffers(threading.local):
     """A thread's buffer for a range."""
 
     def __init__(self) -> None:
@@ -180,7 +180,7 @@ class RecordSorter:
         self._spilling: Task[None] | None = None
         self._records = self._templates = 0
         self.content = 0
-        self._buffers = _Buffers()
+        self._buffers = Buffers()
 
     def _range_bytes(self, largest: int) -> int:
         return max(_LEAST_RANGE, min(largest, self._memory // (8 * self._threads)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing
 from typing import Any, TypeVar
@@ -15,6 +14,7 @@ from gpualign.records.record_sorter import (
     BEYOND_LAST,
     FIRST,
     RECORD_ORDERS,
+    Buffers,
     Marks,
     RecordBatch,
     RecordOrder,
@@ -29,13 +29,6 @@ Value = TypeVar("Value")
 _NO_BLOCKS = np.zeros(0, np.uint8), np.zeros(0, np.uint64)
 #: opens the input again: its chunks, and what makes a batch of one, as they were made before; from any thread
 Reopened = AbstractContextManager[tuple[Iterator[Any], Callable[[Any], RecordBatch]]]
-
-
-class _Merge(threading.local):
-    """What a thread needs to mark a batch."""
-
-    def __init__(self) -> None:
-        self.buffer = _native.RangeBuffer()
 
 
 class SecondReading:
@@ -59,7 +52,7 @@ class SecondReading:
         self._sizes: list[tuple[int, int, int]] = []  # of batches: the templates before each, its own, its records
         self._last, self._in_order = -1, True
         self._templates = self.content = 0
-        self._merge = _Merge()
+        self._buffers = Buffers()
 
     def add(self, batch: RecordBatch) -> None:
         """Note what is to be known of the next batch, in input order."""
@@ -104,7 +97,7 @@ class SecondReading:
                 batches = _native.SortedBatches(RECORD_ORDERS.index(self._order))
                 batches.add(batch.records, batch.keys, 0, self._sizes[number][0])
                 marking = None if marks is None else marks.native
-                return batches.merge(self._merge.buffer, FIRST, BEYOND_LAST, *_NO_BLOCKS, marking, False)
+                return batches.merge(self._buffers.range, FIRST, BEYOND_LAST, *_NO_BLOCKS, marking, False)
 
         parts = in_turns(enumerate(chunks), of_chunk, lambda _, records, before: form(records, before), self._threads)
         with closing(parts):

@@ -91,23 +91,19 @@ class FoundList:
 
     Args:
         key: of the slot's arrays.
-        columns: element types, each of one array, or of one with rows of so many elements.
+        columns: types of an entry's parts, each in an array of its own; (type, n): n numbers.
     """
 
-    def __init__(self, key: str, *columns: DTypeLike | tuple[DTypeLike, int]) -> None:
-        self._key = key
-        self._columns = [
-            (np.dtype(column[0]), (column[1],)) if isinstance(column, tuple) else (np.dtype(column), ())
-            for column in columns
-        ]
+    def __init__(self, key: str, *columns: DTypeLike) -> None:
+        self._key, self._columns = key, [np.dtype(column) for column in columns]
 
     def space(self, slot: Slot, capacity: int) -> list[Any]:
         """Device pointers for an empty list of up to ``capacity`` entries: of each column, then of the count (uint64),
         which goes on beyond the capacity.
         """
         arrays = [
-            slot.device_array(f"{self._key} {i}", capacity * dtype.itemsize * (row or (1,))[0], zeroed=True)
-            for i, (dtype, row) in enumerate(self._columns)
+            slot.device_array(f"{self._key} {i}", capacity * column.itemsize, zeroed=True)
+            for i, column in enumerate(self._columns)
         ]
         return [*arrays, slot.clear(f"{self._key} count", 8)]
 
@@ -126,9 +122,12 @@ class FoundList:
         if count > ahead:
             self._copy(slot, count)
             slot.finish()
-        return [slot.pinned(f"{self._key} {i}", (count, *row), dtype) for i, (dtype, row) in enumerate(self._columns)]
+        return [
+            slot.pinned(f"{self._key} {i}", (count, *column.shape), column.base)
+            for i, column in enumerate(self._columns)
+        ]
 
     def _copy(self, slot: Slot, count: int) -> None:
         if count:
-            for i, (dtype, row) in enumerate(self._columns):
-                slot.download(f"{self._key} {i}", (count, *row), dtype)
+            for i, column in enumerate(self._columns):
+                slot.download(f"{self._key} {i}", (count, *column.shape), column.base)

@@ -12,10 +12,10 @@ from gpualign.run.gpu.compiler import Variant
 from gpualign.run.gpu.device import Device
 from gpualign.run.gpu.runner import run_alone
 from gpualign.run.gpu.self_test import SelfTest
-from gpualign.seeds.matches.cpu import MemColumns, Piece, Search
+from gpualign.seeds.matches.cpu import Matches, MemColumns, Piece, Search
 from gpualign.seeds.matches.device_unique import kernel_for
 from gpualign.seeds.matches.index import index_for
-from gpualign.seeds.matches.params import MemsParams, choose_index
+from gpualign.seeds.matches.params import Kind, MemsParams, choose_index
 from gpualign.seeds.matches.tuning import choose_mems_shape
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.reference import Reference
@@ -37,23 +37,28 @@ def self_tests() -> Iterator[SelfTest]:
     changed[::97] = ord("A")
     query = changed.tobytes().decode()
     queries = SequenceBatch.from_records([("long", query), *(("", query[i : i + 99]) for i in range(50))])
-    for kind in ("maxmatch", "mumreference"):
-        params = MemsParams(min_length=_TESTED_MATCH, kind=kind, strands="both")
-        search = Search(index_for(reference, params), params)
-        source = search.prepare(queries, deferred=True)
-        piece = Piece(source, 0, source.text.length)
+    kinds: tuple[Kind, ...] = ("maxmatch", "mumreference")
+    for kind in kinds:
+        yield from _of_kind(kind, reference, queries)
 
-        def found(device: Device, search: Search = search, piece: Piece = piece) -> MemColumns | None:
-            return run_alone(device, partial(kernel_for, search=search), piece).columns
 
-        def printed(device: Device, search: Search = search, piece: Piece = piece) -> NDArray[np.uint8] | None:
-            lines = run_alone(device, partial(kernel_for, search=search, printing=True), piece).printed
-            return None if lines is None else lines.text
+def _of_kind(kind: Kind, reference: Reference, queries: SequenceBatch) -> Iterator[SelfTest]:
+    params = MemsParams(min_length=_TESTED_MATCH, kind=kind, strands="both")
+    search = Search(index_for(reference, params), params)
+    source = search.prepare(queries, deferred=True)
+    piece = Piece(source, 0, source.text.length)
 
-        def lines_on_cpu(search: Search = search, piece: Piece = piece) -> NDArray[np.uint8]:
-            columns = search.find(piece).columns
-            assert columns is not None
-            return search.report(piece, columns).text
+    def on_device(device: Device, printing: bool = False) -> Matches:
+        return run_alone(device, partial(kernel_for, search=search, printing=printing), piece)
 
-        yield SelfTest(f"exact matches ({kind})", found, lambda search=search, piece=piece: search.find(piece).columns)  # type: ignore[misc]
-        yield SelfTest(f"printed matches ({kind})", printed, lines_on_cpu)
+    def printed(device: Device) -> NDArray[np.uint8] | None:
+        lines = on_device(device, printing=True).printed
+        return None if lines is None else lines.text
+
+    def columns_on_cpu() -> MemColumns:
+        columns = search.find(piece).columns
+        assert columns is not None
+        return columns
+
+    yield SelfTest(f"exact matches ({kind})", lambda device: on_device(device).columns, columns_on_cpu)
+    yield SelfTest(f"printed matches ({kind})", printed, lambda: search.report(piece, columns_on_cpu()).text)

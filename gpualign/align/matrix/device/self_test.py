@@ -56,11 +56,15 @@ def _of_distances(queries: SymbolSet, targets: SymbolSet) -> Iterator[SelfTest]:
         yield _of_matrix(f"{mode} distances", problem, distances_on, CpuDistances)
     for rate in _LIMITS:
         problem = Distances.of(DistanceParams(error_rate=rate, sparse=True), queries, targets)
-        yield SelfTest(
-            "pairs within a limit",
-            lambda device, problem=problem: distances_on(problem, [device]).sparse(),  # type: ignore[misc]
-            lambda problem=problem: CpuDistances(problem, 1).sparse(),  # type: ignore[misc]
-        )
+        yield _of_pairs(problem)
+
+
+def _of_pairs(problem: Distances) -> SelfTest:
+    return SelfTest(
+        "pairs within a limit",
+        lambda device: distances_on(problem, [device]).sparse(),
+        lambda: CpuDistances(problem, 1).sparse(),
+    )
 
 
 def _of_matrix(name: str, problem: Any, on_devices: Callable[..., Any], on_cpu: Callable[..., Any]) -> SelfTest:

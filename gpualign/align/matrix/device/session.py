@@ -34,12 +34,3 @@ def backend_for(options: RunOptions, work: Work) -> Backend:
         if backend.devices:
             _open[key] = backend
         return backend
-
-
-def close_devices() -> None:
-    """Close the devices that earlier calls of this process left open; the next call opens them again."""
-    with _lock:
-        for (process, _, _), backend in _open.items():
-            if process == os.getpid():
-                backend.close()
-        _open.clear()
