@@ -1,7 +1,7 @@
 // Arguments of the kernels of `pairwise` (host side: gpualign/align/score/device).
 #pragma once
 #include "algo/align/edit/edit_band.hpp"
-#include "algo/align/score/matching.hpp"
+#include "algo/align/matching.hpp"
 #include "algo/align/score/nw.hpp"
 
 struct int2;  // CUDA's; the host only holds its address

@@ -13,6 +13,13 @@ __device__ __forceinline__ int32_t warp_max(int32_t value) {
 // Number of this thread's warp within the grid.
 __device__ __forceinline__ uint32_t warp_number() { return (blockIdx.x * blockDim.x + threadIdx.x) / 32; }
 
+// Hands out tasks to warps until there are none.
+__device__ __forceinline__ int next_task(unsigned* ticket) {
+    int at = 0;
+    if (threadIdx.x % 32 == 0) at = int(atomicAdd(ticket, 1u));
+    return __shfl_sync(0xffffffffu, at, 0);
+}
+
 // A record of T::kWords words, each as `shuffle` hands it from lane to lane.
 template <class T, class Shuffle> __device__ __forceinline__ T shuffled(const T& value, Shuffle&& shuffle) {
     T other{};

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from gpualign import _native
+from gpualign.align.edit.filter import distances_within
 from gpualign.align.score.alignments import Measures, PairAlignments
 from gpualign.align.score.bands import BandedAligner, aligned_by_score, aligned_within, aligner_of
 from gpualign.align.score.cpu import Candidates, align_strand, most_edits
@@ -118,17 +118,14 @@ class ClusterProblem:
 def near_on_cpu(problem: ClusterProblem, item: NearPairs) -> Hits:
     """The hits among some pairs: the edit filter, then alignments, those first that can have the highest identity."""
     pairs, block = problem.pairs, item.pairs
-    table = pairs.edits_by_length
-    if table is None or not len(block):
+    if pairs.edit_limits is None or not len(block):
         return problem.hits_of(aligned_by_score(pairs, problem.aligner, block))
     if pairs.definition in (2, 3):  # edits at the ends limit nothing
         return _aligned_in_rounds(problem, item)
     n, m = pairs.sizes(block)
     limits = most_edits(pairs, n, m, item.least)
-    sequences = (pairs.targets.codes, pairs.targets.offsets)
-    distances = _native.edit_distances(
-        *sequences, *sequences, block.queries, block.targets, np.minimum(limits, MAX_EDITS), *pairs.scoring.matching
-    )
+    counted = np.minimum(limits, MAX_EDITS)
+    distances = distances_within(pairs.targets, pairs.targets, block, counted, pairs.scoring)
     near = np.flatnonzero(distances >= 0)
 
     def aligned(chosen: NDArray[np.int64]) -> Hits:

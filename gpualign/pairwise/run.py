@@ -7,9 +7,10 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 
 from gpualign import _native
+from gpualign.align.edit.filter import MAX_EDITS
 from gpualign.align.pair_inputs import PairFiles, PairInputs
 from gpualign.align.score.alignments import PairAlignments
-from gpualign.align.score.cpu import MAX_EDITS, align_on_cpu
+from gpualign.align.score.cpu import align_on_cpu
 from gpualign.align.score.device.kernel import PairwiseKernel
 from gpualign.align.score.params import PairwiseParams
 from gpualign.align.score.problem import PairProblem, make_problem
@@ -87,7 +88,8 @@ def block_size(problem: PairProblem, backend: Backend, total: int) -> tuple[int,
     if problem.bound is None and problem.traced:
         return _GPU_PAIRS, _GPU_CELLS
     minimum, maximum = _FILTERED_PAIRS
-    narrow = problem.traced and problem.edits_by_length is not None and problem.edits_by_length[-1] <= MAX_EDITS
+    limits = problem.edit_limits
+    narrow = problem.traced and limits is not None and limits.by_length[-1] <= MAX_EDITS
     return (min(max(total // _GPU_SHARE, minimum), maximum), 1 << 45) if narrow else (minimum, _GPU_CELLS)
 
 

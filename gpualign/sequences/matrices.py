@@ -37,7 +37,7 @@ class Scoring:
         scale: how many units make 1.0; 1 unless the matrix has decimals.
         nucleotide: symbols are IUPAC nucleotide codes (so U reads as T, and a reverse complement exists).
         bases: 0: ambiguity codes match nothing; else codes match that have a base in common, and bits 4 c to 4 c + 3
-            say which of A, C, G and T code c stands for (Matching of cuda/algo/align/score/matching.hpp).
+            say which of A, C, G and T code c stands for (Matching of cuda/algo/align/matching.hpp).
     """
 
     name: str

@@ -1,5 +1,5 @@
-// The kernels that `cluster` runs as a library for the host (emulated_cuda.hpp): the edit filter and alignments of
-// cuda/pairwise.cu, and those with gaps of their own at the ends of cuda/pairwise_strips.cu.
+// The kernels that `cluster` runs as a library for the host (emulated_cuda.hpp): the edit filter
+// (cuda/edit_filter.cu), and alignments (cuda/pairwise.cu, cuda/pairwise_strips.cu).
 #include <math.h>
 
 #include "pairwise_emulated.hpp"
@@ -11,6 +11,7 @@ thread_local uint64_t bits[1 << 12];  // what `extern` finds: masks of the queri
 }  // namespace gpualign::nw
 
 // after what they need
+#include "edit_filter.cu"
 #include "pairwise.cu"
 #include "pairwise_strips.cu"
 

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpualign import _native
+from gpualign.align import pair_tasks
 from gpualign.align.score.device import tasks
 from gpualign.align.score.matrices import load_matrix
 from gpualign.sequences.batch import SequenceBatch
@@ -194,7 +195,7 @@ def test_long_sequences_are_filtered_by_score(tmp_path: Path) -> None:
 def test_tasks_hold_every_pair_once() -> None:
     rng = np.random.default_rng(1)
     queries = np.sort(rng.integers(0, 9, 500)).astype(np.int32)
-    work = tasks.lazy_tasks(queries, 32)
+    work = pair_tasks.lazy_tasks(queries, 32)
     covered = np.concatenate([np.arange(t["first"], t["first"] + t["count"]) for t in work])
     assert covered.tolist() == list(range(500))
     for task in work:

@@ -10,8 +10,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from gpualign import _native
-from gpualign.align.score.cpu import MAX_EDITS, Candidates, align_on_cpu, align_strand, edit_limits, widest_limit
+from gpualign.align import pair_tasks
+from gpualign.align.edit.device.filter import EditFilter
+from gpualign.align.edit.filter import MAX_EDITS, distances_within
+from gpualign.align.score.cpu import Candidates, align_on_cpu, align_strand
 from gpualign.align.score.device import kernel as kernels
 from gpualign.align.score.device import plan, tasks
 from gpualign.align.score.problem import PairProblem
@@ -47,6 +49,7 @@ class Launcher:
 
     def __init__(self, device: object, problem: PairProblem) -> None:
         self.problem = problem
+        self.strands, self.targets = problem.queries, problem.targets
         self.used: list[str] = []
 
     def arithmetic(self, n: int, m: int) -> tasks.Arithmetic:
@@ -132,6 +135,27 @@ class Kept:
         return [slot.arrays[f"found {self._strand}"]]
 
 
+class HostFilter(EditFilter):
+    """The edit filter of the CPU."""
+
+    def __init__(self, device: object, problem: PairProblem) -> None:
+        assert problem.edit_limits is not None
+        super().__init__(device, problem.edit_limits, problem.scoring)  # type: ignore[arg-type]
+        self.problem = problem
+
+    def submit(self, slot, block, strand, sequences, widest, longest) -> None:
+        limits = self.limits.of(*self.problem.sizes(block))
+        assert limits.max() <= widest <= MAX_EDITS
+        assert longest == self.problem.sizes(block)[0].max()
+        queries, targets = self.problem.queries[strand], self.problem.targets
+        slot.arrays[f"found {strand}"] = distances_within(queries, targets, block, limits, self.problem.scoring)
+
+    def found(self, slot, strand):
+        distances = slot.arrays[f"found {strand}"]
+        near = np.flatnonzero(distances >= 0)
+        return near, distances[near]
+
+
 class LongAlignment:
     def __init__(self, launcher: Launcher, slot: Slot, query: int, target: int, strand: int, symbols: int) -> None:
         self.run = lambda: launcher.trace_long(query, target, strand)
@@ -142,26 +166,8 @@ def make_kernel(monkeypatch: pytest.MonkeyPatch, problem: PairProblem, budget: i
     monkeypatch.setattr(kernels, "KEPT", (Kept(0), Kept(1)))
     monkeypatch.setattr(kernels, "LongAlignment", LongAlignment)
     device = SimpleNamespace(budget=budget, slots=[Slot() for _ in range(8)])
-    kernel = kernels.PairwiseKernel(device, problem)
-
-    def submit_filter(slot, block, strand, widest, words):
-        limits = edit_limits(problem, *problem.sizes(block))
-        assert limits.max() <= widest <= MAX_EDITS
-        queries, targets = problem.queries[strand], problem.targets
-        distances = _native.edit_distances(
-            queries.codes, queries.offsets, targets.codes, targets.offsets, block.queries, block.targets, limits,
-            *problem.scoring.matching,
-        )  # fmt: skip
-        slot.arrays[f"found {strand}"] = distances
-
-    def collect_filter(slot, block, strand):
-        distances = slot.arrays[f"found {strand}"]
-        near = np.flatnonzero(distances >= 0)
-        return kernels.candidates_within(problem, block, near, distances[near])
-
-    monkeypatch.setattr(kernel, "_submit_filter", submit_filter)
-    monkeypatch.setattr(kernel, "_collect_filter", collect_filter)
-    return kernel
+    monkeypatch.setattr(kernels, "EditFilter", lambda device, limits, scoring: HostFilter(device, problem))
+    return kernels.PairwiseKernel(device, problem)
 
 
 def make_problem(lengths: list[int], **changes: object) -> tuple[PairProblem, PairBlock]:
@@ -231,7 +237,7 @@ def listed(block: PairBlock) -> list[tuple[int, int]]:
 
 def test_tasks_of_runs_are_those_of_their_pairs() -> None:
     runs = PairRuns(np.array([0, 3, 4], np.int32), np.array([5, 2, 0], np.int32), np.array([70, 1, 64]))
-    made, written = tasks.run_tasks(runs, 32), tasks.lazy_tasks(runs.queries, 32)
+    made, written = pair_tasks.run_tasks(runs, 32), pair_tasks.lazy_tasks(runs.queries, 32)
     for name in ("query", "first", "count"):
         assert made[name].tolist() == written[name].tolist()
     pairs = [(task["query"], task["target"] + i) for task in made for i in range(task["count"])]
@@ -264,7 +270,9 @@ def test_the_widest_limit_of_runs_holds_for_each_pair(definition: int, identity:
         )
         (runs,) = PairSource.triangle(problem.queries[0].lengths, include_self=False).blocks()
         n, m = problem.sizes(runs)
-        limits, widest = edit_limits(problem, n, m), widest_limit(problem, runs)
+        assert problem.edit_limits is not None
+        limits = problem.edit_limits.counted(n, m)
+        widest = problem.edit_limits.widest(runs, problem.query_lengths, problem.target_lengths)
         # by hand: edits that leave enough matches of the shorter sequence, and under definition 0 all symbols beyond it
         shorter = np.minimum(n, m)
         most = np.floor(shorter * (1 - identity) / identity + 1e-6)

@@ -71,6 +71,9 @@ VERIFY_BANDS, VERIFY_BAND_COLUMNS = (1, 2, 4), 16
 #: a band is worth its profile where its window has at most this share of the pattern's words
 VERIFY_BAND_SHARE = 0.55
 
+#: the edit filter before scores
+FILTER_MODULE = "edit_filter"
+
 VARIANTS: tuple[Variant, ...] = (
     *(("verify_band", {"WORDS": str(words)}) for words in VERIFY_BANDS),
     *(

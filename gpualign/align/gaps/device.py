@@ -158,7 +158,6 @@ class GapsmisKernel(HalvingKernel[PairBlock, GapAlignments]):
         self.model = model = problem.model
         self.numbers = numbers or tuning.GAPSMIS[model.max_gaps]
         self.module = device.module("bounded_gaps", defines(model, self.numbers))
-        self.processors = device.attribute("MULTIPROCESSOR_COUNT")
 
     def launch(self, slot: Slot, item: PairBlock) -> None:
         n = len(item)
@@ -207,8 +206,7 @@ class GapsmisKernel(HalvingKernel[PairBlock, GapAlignments]):
 
     def memory(self, launch: GapsPlan, function: Any) -> GapsWorkspace:
         """Memory for as many warps as the device runs at once, or as there is work for."""
-        registers = -(-function.num_regs // 8) * 8
-        resident = max(1, 65536 // (registers * tuning.GAPSMIS_THREADS)) * self.processors
+        resident = self.device.blocks_at_once(function, tuning.GAPSMIS_THREADS)
         tasks = -(-len(launch.order) // launch.per_warp)
         warps_per_block = tuning.GAPSMIS_THREADS // 32
         warps = min(resident * warps_per_block, -(-tasks // warps_per_block) * warps_per_block)

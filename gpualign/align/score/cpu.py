@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
+from gpualign.align.edit.filter import distances_within
 from gpualign.align.score.alignments import PairAlignments
 from gpualign.align.score.problem import PairProblem
 from gpualign.sequences.identity import band_of, score_from_edits
-from gpualign.sequences.pairs import PairBlock, PairRuns
+from gpualign.sequences.pairs import PairBlock
 from gpualign.streaming.timeline import STEPS
 
 _EVERYWHERE = np.zeros(0, np.int32)  # a band that is none
@@ -61,17 +62,6 @@ class Candidates:
 
 
 _SLACK = 1e-6
-#: the widest limit that the edit filter takes
-MAX_EDITS = 254
-
-
-def edit_limits(problem: PairProblem, n: NDArray[np.int32], m: NDArray[np.int32]) -> NDArray[np.int32] | None:
-    """int32 (p,): edits that the identity allows pairs of n and m symbols; None where it proves nothing for some."""
-    table = problem.edits_by_length
-    if table is None or len(n) == 0 or table[min(n.min(), m.min())] > MAX_EDITS:
-        return None
-    limits = _native.edit_limits(table, problem.definition == 0, n, m)
-    return None if int(limits.max()) > MAX_EDITS else limits
 
 
 def most_edits(
@@ -83,9 +73,9 @@ def most_edits(
     Args:
         least: float64 (p,), the identities, at least that of the problem.
     """
-    assert problem.edits_by_length is not None
+    assert problem.edit_limits is not None
     assert problem.identity is not None
-    limits: NDArray[np.int32] = _native.edit_limits(problem.edits_by_length, problem.definition == 0, n, m)
+    limits = problem.edit_limits.of(n, m)
     identity: float | NDArray[np.float64] = problem.identity if least is None else least
     total, shorter = n.astype(np.int64) + m, np.minimum(n, m)
     if problem.definition not in (1, 4):
@@ -93,24 +83,6 @@ def most_edits(
         return np.asarray(np.minimum(limits, (total - 2 * matches).astype(np.int32)), np.int32)
     both = np.minimum(total / (1 + identity), shorter / identity) * (1 - identity) + _SLACK
     return np.asarray(np.minimum(limits, both.astype(np.int32)), np.int32)
-
-
-def widest_limit(problem: PairProblem, block: PairBlock) -> int | None:
-    """The most edits that :func:`edit_limits` allows any pair of a block, or a little more, or None. Runs are looked at
-    as a whole, which saves writing out their pairs.
-    """
-    table = problem.edits_by_length
-    if table is None or len(block) == 0:
-        return None
-    if isinstance(block, PairRuns):
-        n, m = problem.query_lengths[block.query], problem.target_lengths
-        widest = int(table[min(n.max(), m.max())])
-        if problem.definition == 0:
-            widest += max(0, int(n.max() - m.min()), int(m.max() - n.min()))
-        if widest <= MAX_EDITS:
-            return widest
-    limits = edit_limits(problem, *problem.sizes(block))
-    return None if limits is None else int(limits.max())
 
 
 def candidates_within(
@@ -164,15 +136,13 @@ def candidates_scored(
 @STEPS.at("compute")
 def filter_on_cpu(problem: PairProblem, block: PairBlock, strand: int) -> Candidates:
     """Drop the pairs that are proved to miss the identity."""
-    limits = edit_limits(problem, *problem.sizes(block))
+    limits = None if problem.edit_limits is None else problem.edit_limits.counted(*problem.sizes(block))
     if limits is None:
         if score_lines(problem) is None:
             return Candidates(block)
         scored = align_strand(replace(problem, traced=False, identity=None), Candidates(block), strand)
         return candidates_by_score(problem, block, scored.score)
-    queries, targets = problem.queries[strand], problem.targets
-    sequences = (queries.codes, queries.offsets, targets.codes, targets.offsets)
-    distances = _native.edit_distances(*sequences, block.queries, block.targets, limits, *problem.scoring.matching)
+    distances = distances_within(problem.queries[strand], problem.targets, block, limits, problem.scoring)
     near = np.flatnonzero(distances >= 0)
     return candidates_within(problem, block, near, distances[near])
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
+from gpualign.align.edit.filter import EditLimits
 from gpualign.align.pair_inputs import PairInputs
 from gpualign.align.score.alignments import Measures, PairAlignments
 from gpualign.align.score.params import PairwiseParams
@@ -106,15 +107,13 @@ class PairProblem:
         return queries, targets
 
     @cached_property
-    def edits_by_length(self) -> NDArray[np.int32] | None:
-        """int32: the bound on the edits of two sequences of equal length, by that length; of unequal ones it is that
-        of the shorter, and under definition 0 their difference more.
-        """
+    def edit_limits(self) -> EditLimits | None:
+        """The most edits of pairs that can reach the identity, or None without one."""
         if self.bound is None:
             return None
         longest = max(self.query_lengths.max(initial=0), self.target_lengths.max(initial=0))
         lengths = np.arange(longest + 1, dtype=np.int64)
-        return self.bound.max_edits(lengths, lengths).astype(np.int32)
+        return EditLimits(self.bound.max_edits(lengths, lengths).astype(np.int32), self.definition == 0)
 
     def sizes(self, block: PairBlock) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """int32 (p,) each: symbols of query and of target."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gpualign.align.edit.tuning import FILTER_MODULE
 from gpualign.run.gpu.compiler import Variant
 from gpualign.run.select import Kernels, Work
 from gpualign.sequences.encoded import EncodedSequences
@@ -14,7 +15,6 @@ class PairwiseShape:
     """Shapes of `pairwise` on a device, and the rate of each kernel for the planner.
 
     Attributes:
-        shared_bytes: shared memory of a multiprocessor that blocks may share.
         border_share: part of the device's budget for what a batch of tracebacks keeps.
         ring_share: part of the budget for the borders in flight in TiledDScan; with fewer, fewer warps run.
         part_symbols: rows and columns of the parts of a long pair's table that are computed again for its alignment:
@@ -32,7 +32,6 @@ class PairwiseShape:
         core_rate: cells a second of one of the host's cores, with a long pair's alignment.
     """
 
-    shared_bytes: int = 216 << 10
     border_share: float = 0.6
     ring_share: float = 0.8
     part_symbols: int = 1 << 13
@@ -107,6 +106,7 @@ def lanes_defines(shape: LaneShape, gap_open: int, gap_extend: int, ends: int) -
 
 
 VARIANTS: tuple[Variant, ...] = (
+    (FILTER_MODULE, {}),
     *((source, pairwise_defines(affine)) for source in PAIRWISE_MODULES for affine in (False, True)),
     *FEW_VARIANTS,
     *((LANES_MODULE, lanes_defines(shape, *gaps, 0)) for gaps in _PREBUILT_GAPS for shape in LANE_SHAPES),

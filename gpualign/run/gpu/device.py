@@ -10,6 +10,7 @@ import weakref
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
@@ -32,6 +33,9 @@ HEADROOM_BYTES = 512 << 20
 FREE_SHARE = 0.8
 #: dynamic shared memory of a block that needs no attribute
 _PLAIN_SHARED = 48 << 10
+#: shared memory of a multiprocessor that blocks may share; each takes 1 KiB besides its own
+SHARED_BYTES = 216 << 10
+_REGISTERS, _BLOCKS = 65536, 32  # of a multiprocessor
 
 
 class DeviceMemoryExceeded(Exception):
@@ -214,6 +218,11 @@ class Device:
         card = self.driver.Device(self.info.index)
         return int(card.get_attribute(getattr(self.driver.device_attribute, name)))
 
+    @cached_property
+    def processors(self) -> int:
+        """Multiprocessors."""
+        return self.attribute("MULTIPROCESSOR_COUNT")
+
     def module(self, source: str, defines: Mapping[str, str] | None = None) -> Any:
         """The loaded module of ``cuda/<source>.cu``.
 
@@ -262,6 +271,12 @@ class Device:
             function.set_attribute(self.driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, shared)
             self._functions[key] = function, shared
         return function
+
+    def blocks_at_once(self, function: Any, threads: int, shared: int = 0) -> int:
+        """Blocks of a kernel that the device runs at a time, by their registers and so many bytes of shared memory."""
+        registers = -(-int(function.num_regs) // 8) * 8 * threads
+        each = min(_BLOCKS, _REGISTERS // registers, SHARED_BYTES // (shared + 1024))
+        return max(1, each) * self.processors
 
     def resident(self, key: str, make: Callable[[], Result], *owners: object) -> Result:
         """An object that stays on the device between batches (a reference, an index), made once per ``key`` and

@@ -74,7 +74,7 @@ def test_without_a_compiler_the_cpu_aligns_what_is_not_prebuilt(monkeypatch) -> 
     from gpualign.align.gaps.device import OnCpu, make_kernel
     from gpualign.run.gpu import compiler
 
-    device = SimpleNamespace(attribute=lambda _: 1, module=lambda *_: None)
+    device = SimpleNamespace(blocks_at_once=lambda *_: 8, module=lambda *_: None)
     table = match_mismatch(5, -4).scores.astype(np.int16).reshape(-1)
     none = encode([], match_mismatch(5, -4))
     problem = GapProblem(none, none, GapModel(table, 5, 7, 10, 1, Ends.BOTH))

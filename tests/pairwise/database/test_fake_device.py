@@ -13,7 +13,8 @@ import parasail
 import pytest
 
 from gpualign.align.pair_inputs import PairFiles
-from gpualign.align.score.device.tasks import ALIGNMENT_END, LAZY_TASK, STRIP_TASK
+from gpualign.align.pair_tasks import LAZY_TASK
+from gpualign.align.score.device.tasks import ALIGNMENT_END, STRIP_TASK
 from gpualign.align.score.matrices import load_matrix
 from gpualign.align.score.params import PairwiseParams
 from gpualign.pairwise.database import run as search_run

@@ -9,13 +9,6 @@ namespace {
 
 constexpr int block_threads = 64;
 
-// Hands out tasks to warps until there are none.
-__device__ __forceinline__ int next_task(unsigned* ticket) {
-    int at = 0;
-    if (threadIdx.x % warp_size == 0) at = int(atomicAdd(ticket, 1u));
-    return __shfl_sync(0xffffffffu, at, 0);
-}
-
 __device__ __forceinline__ void load_table(int32_t* table, const LazyScheme& scheme) {
     for (int i = threadIdx.x; i < scheme.symbols * scheme.symbols; i += block_threads)
         table[i] = scheme.scores[i] + 2 * scheme.shift;

@@ -146,7 +146,7 @@ class LcsKernel(HalvingKernel[SequenceBatch, ScoredBatch]):
         self._shapes: dict[tuple[int, bool], LcsShape] = {}
         self._images: dict[tuple[int, LcsShape], ProfileImage] = {}
         self._id = next(_serial)
-        self._multiprocessors = device.attribute("MULTIPROCESSOR_COUNT")
+        self._multiprocessors = device.processors
         self._shared_limit = device.attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN")
 
     def launch(self, slot: Slot, batch: SequenceBatch) -> None:

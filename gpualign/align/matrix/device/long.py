@@ -28,7 +28,7 @@ class LongPairKernel(MatrixKernel[Distances, tuple[Any, ...]]):
     def __init__(self, device: Device, problem: Distances) -> None:
         super().__init__(device, problem)
         self._bits = 2 if problem.code_table[1] <= 5 else 8  # one of the codes stands for no symbol
-        self._blocks = tuning.LONG_BLOCKS * device.attribute("MULTIPROCESSOR_COUNT")
+        self._blocks = tuning.LONG_BLOCKS * device.processors
 
     def fill(self, slot: Slot, item: MatrixTask[Distances]) -> Any:
         problem, sets, (rows, columns) = item.problem, self.sets_on(slot), item.shape

@@ -7,17 +7,17 @@ from typing import Any
 
 import numpy as np
 
+from gpualign.align import pair_tasks
 from gpualign.align.matrix.device.tiles import MatrixKernel, MatrixTask, symbols_on
 from gpualign.align.matrix.scores import Scores
 from gpualign.align.matrix.symbols import SymbolSet
-from gpualign.align.score.device import tasks
 from gpualign.align.score.device.launch import THREADS, PairwiseLauncher
 from gpualign.run.abi import filled
 from gpualign.run.gpu.buffers import Slot
 from gpualign.run.gpu.device import Device
 from gpualign.run.gpu.device_arrays import DeviceArrays
 
-_WARPS_PER_BLOCK = THREADS // tasks.WARP
+_WARPS_PER_BLOCK = THREADS // pair_tasks.WARP
 #: lengths that differ by more than this share of their mean are sorted
 _UNEVEN = 0.05
 #: codes that kernels may look beyond the last one
@@ -66,10 +66,10 @@ class ScoreKernel(MatrixKernel[Scores, _Sets]):
         words = self.launcher.arithmetic(longest, problem.targets.longest)
         name, shared, scheme = self.launcher.lazy_kernel(words)
         function, blocks = self.launcher.function(name, shared)
-        width = tasks.WARP * words.lanes
+        width = pair_tasks.WARP * words.lanes
         each = -(-columns // width)
         work, pair_target = (
-            slot.device_array("tasks", tasks.LAZY_TASK.itemsize * rows * each),
+            slot.device_array("tasks", pair_tasks.LAZY_TASK.itemsize * rows * each),
             slot.device_array("pair targets", 4 * rows * columns),
         )
         grid = min(256, -(-columns // 256)), rows
@@ -91,7 +91,7 @@ class ScoreKernel(MatrixKernel[Scores, _Sets]):
             sets.queries,
             sets.targets,
             pair_target,
-            slot.device_array("column", blocks * _WARPS_PER_BLOCK * 2 * max(1, longest) * tasks.WARP * 4),
+            slot.device_array("column", blocks * _WARPS_PER_BLOCK * 2 * max(1, longest) * pair_tasks.WARP * 4),
             np.int32(longest),
             scores,
             shared=shared,

@@ -10,6 +10,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from gpualign.align import pair_tasks
+from gpualign.align.edit.device.filter import EditFilter
 from gpualign.align.score.alignments import PairAlignments
 from gpualign.align.score.cpu import (
     Candidates,
@@ -20,10 +22,9 @@ from gpualign.align.score.cpu import (
     candidates_scored,
     candidates_within,
     score_lines,
-    widest_limit,
 )
 from gpualign.align.score.device import plan, query_lanes, tasks
-from gpualign.align.score.device.launch import KEPT, THREADS, PairwiseLauncher, Traced
+from gpualign.align.score.device.launch import KEPT, PairwiseLauncher, Traced
 from gpualign.align.score.device.long import LongAlignment
 from gpualign.align.score.problem import PairProblem
 from gpualign.align.score.tuning import PAIRWISE
@@ -34,8 +35,6 @@ from gpualign.run.tuning import SLOTS
 from gpualign.sequences.offsets import cut_by_size, offsets_of
 from gpualign.sequences.pairs import PairBlock, PairRuns
 from gpualign.streaming.ordered import run_ordered
-
-_FILTER_MARGIN = 256
 
 
 def on_cores(problem: PairProblem, pairs: int, align: Callable[[slice], PairAlignments]) -> PairAlignments:
@@ -79,6 +78,8 @@ class PairwiseKernel(HalvingKernel[PairBlock, PairAlignments]):
         super().__init__(device)
         self.problem, self._part_symbols = problem, part_symbols
         self.launcher = PairwiseLauncher(device, problem)
+        limits = problem.edit_limits
+        self._filter = None if limits is None else EditFilter(device, limits, problem.scoring)
         # tracebacks run one at a time and keep much: a slot of their own, so that the others do not hold it twice
         self._trace_slot = slots_of(device, SLOTS + 1)[SLOTS]
 
@@ -93,7 +94,8 @@ class PairwiseKernel(HalvingKernel[PairBlock, PairAlignments]):
                 continue
             candidates = Candidates(item)
             if step.kind == "filter":
-                candidates = self._collect_filter(slot, item, strand)
+                assert self._filter is not None
+                candidates = candidates_within(self.problem, item, *self._filter.found(slot, strand))
             elif step.kind == "score filter":
                 candidates = self._collect_score_filter(slot, item, strand, step)
             results.append(self.problem.keep(self._align(candidates, strand)))
@@ -106,14 +108,8 @@ class PairwiseKernel(HalvingKernel[PairBlock, PairAlignments]):
             return _Step("cpu")
         if problem.mode == "local" and problem.traced:
             return _Step("align")
-        widest = widest_limit(problem, block) if problem.traced else None
-        if widest is not None:
-            queries = block.query if isinstance(block, PairRuns) else block.queries
-            words = self._filter_words(int(problem.query_lengths[queries].max()))
-            if self._filter_shared_bytes(words) <= PAIRWISE.shared_bytes:
-                for strand in range(len(problem.queries)):
-                    self._submit_filter(slot, block, strand, widest, words)
-                return _Step("filter")
+        if problem.traced and self._filter is not None and self._submit_filter(slot, block, self._filter):
+            return _Step("filter")
         n, m = problem.sizes(block)
         empty = min(n.min(), m.min()) == 0
         if problem.traced and (empty or not problem.from_corners or score_lines(problem) is None):
@@ -121,6 +117,18 @@ class PairwiseKernel(HalvingKernel[PairBlock, PairAlignments]):
         if empty:
             return _Step("cpu")
         return self._submit_scores(slot, block, n, m)
+
+    def _submit_filter(self, slot: Slot, block: PairBlock, edit_filter: EditFilter) -> bool:
+        """Enqueue the edit filter on all strands, if it can count as many edits and its queries fit."""
+        problem = self.problem
+        widest = edit_filter.limits.widest(block, problem.query_lengths, problem.target_lengths)
+        queries = block.query if isinstance(block, PairRuns) else block.queries
+        longest = int(problem.query_lengths[queries].max())
+        if widest is None or not edit_filter.fits(longest):
+            return False
+        for strand, sequences in enumerate(self.launcher.strands):
+            edit_filter.submit(slot, block, strand, (sequences, self.launcher.targets), widest, longest)
+        return True
 
     def _submit_scores(self, slot: Slot, block: PairBlock, n: NDArray[np.int32], m: NDArray[np.int32]) -> _Step:
         """Enqueue scores on all strands; where they are a filter, only what it leaves is copied to the host, but for
@@ -147,47 +155,6 @@ class PairwiseKernel(HalvingKernel[PairBlock, PairAlignments]):
         for strand in strands:
             self.launcher.submit_lazy(slot, block, strand, order, longest, score_lines(problem))
         return _Step(kind, order)
-
-    # -- the edit filter
-
-    def _filter_words(self, longest: int) -> int:
-        """Words of the masks of a query of at most ``longest`` symbols."""
-        return (longest + 2 * _FILTER_MARGIN) // 64 + 6
-
-    def _filter_shared_bytes(self, words: int) -> int:
-        return self.problem.scoring.identical * words * 8 * (THREADS // tasks.WARP)
-
-    def _submit_filter(self, slot: Slot, block: PairBlock, strand: int, widest: int, words: int) -> None:
-        name = "edit_filter_64" if widest < 64 else "edit_filter_128" if widest < 128 else "edit_filter_256"
-        shared = self._filter_shared_bytes(words)
-        function, blocks = self.launcher.function(name, shared)
-        suffix = f" {strand}"
-        if isinstance(block, PairRuns):
-            work, targets = tasks.run_tasks(block, tasks.WARP), np.uint64(0)
-        else:
-            work, targets = tasks.lazy_tasks(block.queries, tasks.WARP), slot.upload("targets" + suffix, block.targets)
-        slot.launch(
-            function,
-            min(blocks, -(-len(work) // 2)),
-            THREADS,
-            slot.upload("tasks" + suffix, work.view(np.uint8)),
-            np.int32(len(work)),
-            slot.clear("ticket" + suffix, 4),
-            self.launcher.strands[strand],
-            self.launcher.targets,
-            targets,
-            self.launcher.edit_limits,
-            self.launcher.matching,
-            np.int32(words),
-            *KEPT[strand].space(slot, len(block)),
-            shared=shared,
-        )
-        KEPT[strand].download(slot)
-
-    def _collect_filter(self, slot: Slot, block: PairBlock, strand: int) -> Candidates:
-        (found,) = KEPT[strand].entries(slot)
-        ordered = found[np.argsort(found[:, 0])]
-        return candidates_within(self.problem, block, ordered[:, 0], ordered[:, 1])
 
     # -- scores
 
@@ -282,7 +249,7 @@ class PairwiseKernel(HalvingKernel[PairBlock, PairAlignments]):
         low, high = low[order], high[order]
         words = self.launcher.arithmetic(int(n.max()), int(m.max()))
         max_words = self._trace_bytes() // 4 // (2 if words.opening else 1)
-        batches = tasks.trace_batches(n, m, low, high, tasks.WARP * words.lanes, max_words)
+        batches = tasks.trace_batches(n, m, low, high, pair_tasks.WARP * words.lanes, max_words)
         # a gap is at least a symbol, and all gaps together have no more symbols than the band is wide
         max_operations = np.minimum(2 * (high.astype(np.int64) - low) + 3, n + m + 1)
         done = []

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gpualign.align import pair_tasks
 from gpualign.align.score.device import plan, query_lanes, tasks
 from gpualign.align.score.problem import PairProblem
 from gpualign.align.score.score_tile import ScoreTile
@@ -23,7 +24,7 @@ from gpualign.sequences.offsets import offsets_of
 from gpualign.sequences.pairs import PairBlock
 
 THREADS = 64
-_WARPS_PER_BLOCK = THREADS // tasks.WARP
+_WARPS_PER_BLOCK = THREADS // pair_tasks.WARP
 #: modules of kernels by how their names begin, where that is not cuda/pairwise.cu
 _MODULE_OF = {
     "borders": "pairwise_ends",
@@ -37,7 +38,7 @@ _FEW_SYMBOLS, _FEW_COLUMNS = 8, 32
 #: symbols that kernels may look beyond the last one
 _LOOKED_AHEAD = 64
 
-#: of each strand what a filter left: number and score, or edit distance, of each pair
+#: of each strand what the score filter left: number and score of each pair
 KEPT = tuple(FoundList(f"found {strand}", (np.int32, 2)) for strand in range(2))
 #: (TRACE_RESULT of each pair, paths joined from start to end as BAM words)
 Traced = tuple[NDArray[np.void], NDArray[np.uint32]]
@@ -49,7 +50,6 @@ class PairwiseLauncher:
     def __init__(self, device: Device, problem: PairProblem) -> None:
         self.device, self.problem = device, problem
         self.matching = filled("Matching", identical=problem.scoring.identical, bases=problem.scoring.bases)
-        self.processors = device.attribute("MULTIPROCESSOR_COUNT")
         if problem.traced:
             self._load_for_traceback()
 
@@ -94,15 +94,6 @@ class PairwiseLauncher:
         resident = self.device.resident("scores", lambda: DeviceArrays(self.device, scoring.scores), scoring)
         return resident.addresses[0]
 
-    @cached_property
-    def edit_limits(self) -> np.void:
-        """The limits by identity (EditLimits), copied once per device."""
-        problem = self.problem
-        table = problem.edits_by_length
-        assert table is not None
-        resident = self.device.resident("edits", lambda: DeviceArrays(self.device, table), problem)
-        return filled("EditLimits", by_length=resident.addresses[0], with_difference=problem.definition == 0)
-
     def scheme(self, words: tasks.Arithmetic) -> np.void:
         """Scores and gaps (LazyScheme)."""
         problem = self.problem
@@ -128,9 +119,7 @@ class PairwiseLauncher:
         else:
             defines = pairwise_defines(self.gaps == "affine")
         function = self.device.function(module, name, defines, shared)
-        registers = -(-function.num_regs // 8) * 8 * THREADS
-        per_processor = min(32, 65536 // registers, PAIRWISE.shared_bytes // (shared + 1024))
-        return function, max(1, per_processor) * self.processors
+        return function, self.device.blocks_at_once(function, THREADS, shared)
 
     def arithmetic(self, n: int, m: int, wide: bool = False) -> tasks.Arithmetic:
         """The words that tables of up to n x m need, or 32-bit words."""
@@ -175,7 +164,7 @@ class PairwiseLauncher:
             queries, targets = queries[order], targets[order]
         name, shared, scheme = self.lazy_kernel(words)
         function, blocks = self.function(name, shared)
-        work = tasks.lazy_tasks(queries, tasks.WARP * words.lanes)
+        work = pair_tasks.lazy_tasks(queries, pair_tasks.WARP * words.lanes)
         blocks = min(blocks, -(-len(work) // _WARPS_PER_BLOCK))
         suffix = f" {strand}"
         slot.launch(
@@ -189,7 +178,7 @@ class PairwiseLauncher:
             self.strands[strand],
             self.targets,
             slot.upload("targets" + suffix, targets),
-            slot.device_array("column", blocks * _WARPS_PER_BLOCK * 2 * longest * tasks.WARP * 4),
+            slot.device_array("column", blocks * _WARPS_PER_BLOCK * 2 * longest * pair_tasks.WARP * 4),
             np.int32(longest),
             slot.device_array("scores" + suffix, 4 * len(block)),
             shared=shared,
@@ -247,7 +236,7 @@ class PairwiseLauncher:
         problem = self.problem
         queries, targets = block.queries[order], block.targets[order]
         n, m = problem.query_lengths[queries], problem.target_lengths[targets]
-        launches = query_lanes.launches(queries, n, m, self.processors)
+        launches = query_lanes.launches(queries, n, m, self.device.processors)
         sequences = self.strands[strand], self.targets
         self._launch_lanes(slot, launches, sequences, targets, f" {strand}", (len(block), 0))
         slot.download(f"scores {strand}", len(block), np.int32)
@@ -255,7 +244,7 @@ class PairwiseLauncher:
     def submit_tile(self, slot: Slot, tile: ScoreTile, order: NDArray[np.int64]) -> None:
         """Score a tile and its targets in ``order`` (by length, none empty), into an array of that shape."""
         n, targets = self.problem.query_lengths[tile.first : tile.last], tile.targets
-        launches = query_lanes.tile_launches(n, targets.lengths[order].astype(np.int32), self.processors)
+        launches = query_lanes.tile_launches(n, targets.lengths[order].astype(np.int32), self.device.processors)
         queries = self.strands[0].copy()
         queries["offsets"] += tile.first * targets.offsets.itemsize
         codes = slot.upload_once("target codes", targets.codes, targets)
@@ -283,7 +272,7 @@ class PairwiseLauncher:
         )
         on_device = slot.upload("targets" + suffix, targets)
         scores = slot.device_array("scores" + suffix, 4 * pairs)
-        maximum = max(min(2 * self.processors, len(work.tasks)) * work.columns for work in launches)
+        maximum = max(min(2 * self.device.processors, len(work.tasks)) * work.columns for work in launches)
         rows = slot.device_array("column", max(4, maximum * (8 if local else 16)))
         for number, work in enumerate(launches):
             name = f"{suffix} {number}"
@@ -291,7 +280,7 @@ class PairwiseLauncher:
             kernel, defines = "lanes_tiled" if work.columns else "lanes", query_lanes.defines_of(problem, work.shape)
             slot.launch(
                 self.device.function(LANES_MODULE, kernel, defines, shared),
-                min(2 * self.processors, len(work.tasks)),
+                min(2 * self.device.processors, len(work.tasks)),
                 query_lanes.LANE_THREADS,
                 slot.upload("tasks" + name, work.tasks.view(np.uint8)),
                 np.int32(len(work.tasks)),
@@ -415,7 +404,7 @@ class PairwiseLauncher:
         trace, _ = self.function(f"trace_{name}", 0)
         slot.launch(
             trace,
-            -(-count * words.lanes * tasks.WARP // THREADS),
+            -(-count * words.lanes * pair_tasks.WARP // THREADS),
             THREADS,
             task_list,
             *sequences,
@@ -442,7 +431,7 @@ class PairwiseLauncher:
         gather, _ = self.function("gather_runs", 0)
         slot.launch(
             gather,
-            -(-pairs * tasks.WARP // 256),
+            -(-pairs * pair_tasks.WARP // 256),
             256,
             slot.device_array("runs", 4),
             slot.device_array("runs at", 8),

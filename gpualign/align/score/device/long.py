@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gpualign.align import pair_tasks
 from gpualign.align.score.device import plan, tasks
 from gpualign.align.score.device.launch import THREADS, PairwiseLauncher, Traced
 from gpualign.align.score.tuning import PAIRWISE
@@ -258,7 +259,7 @@ class LongAlignment:
         whole = corners and (parts[0].n, parts[0].m) == (self._n, self._m)
         self.slot.launch(
             function,
-            min(blocks, -(-strips * tasks.WARP // THREADS)),
+            min(blocks, -(-strips * pair_tasks.WARP // THREADS)),
             THREADS,
             self.slot.upload("parts", np.array(records, DP_TILE).view(np.uint8)),
             np.int32(len(parts)),
@@ -280,7 +281,7 @@ class LongAlignment:
         self.slot.launch(
             walk,
             1,
-            tasks.WARP,
+            pair_tasks.WARP,
             self.slot.device_array("parts", 0),
             np.int32(len(parts)),
             self.slot.device_array("directions", 0),

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from gpualign.align.score.device.tasks import LAZY_TASK, WARP
+from gpualign.align.pair_tasks import LAZY_TASK, WARP
 from gpualign.align.score.problem import PairProblem
 from gpualign.align.score.tuning import LANE_SHAPES, LANES_MODULE, LaneShape, lanes_defines
 from gpualign.run.gpu import compiler

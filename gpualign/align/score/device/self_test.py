@@ -8,6 +8,7 @@ from functools import partial
 
 import numpy as np
 
+from gpualign.align.edit.tuning import FILTER_MODULE
 from gpualign.align.gaps import cpu as gapsmis
 from gpualign.align.gaps import device as gapsmis_kernel
 from gpualign.align.gaps import tuning
@@ -89,6 +90,7 @@ def _lanes(ends: int) -> list[Variant]:
 
 #: kernels of the self-tests, which ``devices --check`` compiles in parallel
 SELF_TEST_MODULES: tuple[Variant, ...] = (
+    (FILTER_MODULE, {}),
     *((source, pairwise_defines(affine)) for source in PAIRWISE_MODULES for affine in (False, True)),
     *FEW_VARIANTS,
     *_lanes(0),

@@ -7,16 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from gpualign.align.pair_tasks import WARP
 from gpualign.align.score.device.plan import SAMPLE
 from gpualign.run.abi import struct
 from gpualign.sequences.matrices import Scoring
-from gpualign.sequences.offsets import cut_by_size, offsets_of, positions_of
-from gpualign.sequences.pairs import PairRuns
+from gpualign.sequences.offsets import cut_by_size, offsets_of
 
-LAZY_TASK, TRACE_TASK, STRIP_TASK = struct("LazyTask"), struct("TraceTask"), struct("StripTask")
+TRACE_TASK, STRIP_TASK = struct("TraceTask"), struct("StripTask")
 TRACE_RESULT, ALIGNMENT_END = struct("TraceResult"), struct("AlignmentEnd")
 
-WARP = 32
 #: columns of a strip of RScan, rows between the rows it keeps
 TRACE_COLUMNS, TRACE_ROWS = 16, 16
 #: 64 scores of a byte, or so many symbols of a gap, and the openings of a few gaps are less than half a word holds
@@ -89,32 +88,6 @@ def score_order(queries: NDArray[np.int32], target_lengths: NDArray[np.int32]) -
     if some.std() <= _UNEVEN * max(some.mean(), 1.0) and (queries[1:] >= queries[:-1]).all():
         return None
     return np.lexsort((target_lengths, queries))
-
-
-def run_tasks(runs: PairRuns, per_task: int) -> NDArray[np.void]:
-    """Tasks of up to ``per_task`` pairs, whose targets follow each other."""
-    tasks, run, done = _tasks_of(runs.query, offsets_of(runs.lengths), runs.lengths, per_task)
-    tasks["target"] = runs.first[run] + done
-    return tasks
-
-
-def lazy_tasks(queries: NDArray[np.int32], per_task: int) -> NDArray[np.void]:
-    """Tasks of up to ``per_task`` pairs; ``queries`` (p,) has equal ones together."""
-    starts = np.concatenate([[0], np.flatnonzero(queries[1:] != queries[:-1]) + 1])
-    return _tasks_of(queries[starts], starts, np.diff(starts, append=len(queries)), per_task)[0]
-
-
-def _tasks_of(
-    query: NDArray[np.int32], first: NDArray[np.int64], pairs: NDArray[np.int64], per_task: int
-) -> tuple[NDArray[np.void], NDArray[np.int64], NDArray[np.int64]]:
-    """Tasks of runs of pairs, of which each has its run and how many of the run's pairs are before it."""
-    pieces = -(-pairs // per_task)
-    run = np.repeat(np.arange(len(pieces)), pieces)
-    done = positions_of(0, pieces) * per_task
-    tasks = np.zeros(len(run), LAZY_TASK)
-    tasks["query"], tasks["first"] = query[run], first[run] + done
-    tasks["count"] = np.minimum(per_task, pairs[run] - done)
-    return tasks, run, done
 
 
 @dataclass(frozen=True)

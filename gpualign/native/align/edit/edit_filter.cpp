@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "algo/align/edit/edit_band.hpp"
-#include "algo/align/score/matching.hpp"
+#include "algo/align/matching.hpp"
 #include "arrays.hpp"
 #include "bindings.hpp"
 #include "common/with_constant.hpp"
@@ -190,7 +190,7 @@ void bind_edit_filter(nb::module_& m) {
         nb::arg("query_codes"), nb::arg("query_offsets"), nb::arg("target_codes"), nb::arg("target_offsets"),
         nb::arg("query"), nb::arg("target"), nb::arg("limits"), nb::arg("identical"), nb::arg("bases") = 0,
         "Edit distance of each pair where it is at most the pair's limit (1022 at most), else -1. identical, bases: of "
-        "Matching (cuda/algo/align/score/matching.hpp).");
+        "Matching (cuda/algo/align/matching.hpp).");
     m.def(
         "edit_limits",
         [](Input<int32_t> by_length, bool with_difference, Input<int32_t> n, Input<int32_t> m) {

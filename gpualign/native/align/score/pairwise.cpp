@@ -238,7 +238,7 @@ void bind_pairwise(nb::module_& m) {
         "gaps, 0 where free or local. Spans are query start and end, target start and end, half-open; counts are "
         "matches, mismatches, gaps, gap symbols; a cigar is BAM words from the start. Without `traced` all but the "
         "scores are empty. One long pair may have `pair_threads`. identical, bases: of Matching "
-        "(cuda/algo/align/score/matching.hpp). Raises what a signal's handler raises while one is aligned, in the main "
+        "(cuda/algo/align/matching.hpp). Raises what a signal's handler raises while one is aligned, in the main "
         "thread.");
     m.def(
         "stop_all_work", [] { all_work_is_to_stop = true; },

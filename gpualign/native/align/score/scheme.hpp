@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "algo/align/score/matching.hpp"
+#include "algo/align/matching.hpp"
 #include "algo/align/score/nw.hpp"
 #include "simd/lanes.hpp"
 
