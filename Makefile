@@ -32,26 +32,38 @@ TESTS ?= not gpu and not slow
 # ON: warnings of the compiler are errors, and make lint needs no build of its own to see them
 WERROR ?= OFF
 DEFINE := --config-settings=cmake.define
+# precompiled headers take its place where it is missing (CMakeLists.txt)
+CCACHE ?= $(shell command -v ccache)
 $(VENV)/build-tools: pyproject.toml | $(BIN)/python
 	$(PIP_INSTALL) 'scikit-build-core>=0.10' 'nanobind>=2.2' 'typing-extensions>=4' cmake ninja
 	touch $@
 
-$(VENV)/developing: $(NATIVE) $(VENV)/build-tools
-	PATH="$(abspath $(BIN)):$$PATH" $(PIP_INSTALL) --no-build-isolation $(DEFINE).GPUALIGN_TESTS=ON \
+# The packages that tests and checks need. `make -j2 dev` installs them while it compiles the program.
+$(VENV)/packages: pyproject.toml packaging/requirements.py | $(VENV)/build-tools
+	$(BIN)/python packaging/requirements.py dev > $(VENV)/requirements.txt
+	$(PIP_INSTALL) -r $(VENV)/requirements.txt
+	touch $@
+
+$(VENV)/compiled: $(NATIVE) $(VENV)/build-tools
+	PATH="$(abspath $(BIN)):$$PATH" $(PIP_INSTALL) --no-build-isolation --no-deps $(DEFINE).GPUALIGN_TESTS=ON \
 	    '$(DEFINE).GPUALIGN_ISA_LEVELS=$(LEVELS)' $(DEFINE).GPUALIGN_WERROR=$(WERROR) \
-	    $(if $(shell command -v ccache),$(DEFINE).CMAKE_CXX_COMPILER_LAUNCHER=ccache) \
-	    $(if $(filter pyproject.toml,$?),--editable '.[dev]',--no-deps --editable .)
+	    $(if $(CCACHE),$(DEFINE).CMAKE_CXX_COMPILER_LAUNCHER=$(CCACHE)) --editable .
 	touch $(VENV)/installed $@
+
+$(VENV)/developing: $(VENV)/packages $(VENV)/compiled
+	touch $@
 
 # After a change of C++ or of a header: seconds.
 dev: $(VENV)/developing
 
+# Processes that run tests. Some tests wait, for signals and deadlines: .ci/run has one process more.
+WORKERS ?= $(shell nproc)
 test: $(VENV)/developing
-	$(BIN)/python -m pytest -n $(shell nproc) --dist worksteal -m '$(TESTS)'
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m '$(TESTS)'
 
 # All tests with the native code for the oldest instruction set and for this machine's, which give the same bytes.
 test-levels:
-	rm -f $(VENV)/developing
+	rm -f $(VENV)/compiled
 	$(MAKE) test LEVELS='x86_64_v2;native' TESTS='not gpu'
 
 # The random tests at their full size: every allocation failed, 200 signals, a million pairs against other libraries.
