@@ -25,6 +25,7 @@ import harness
 sys.path.insert(0, str(harness.FOLDER.parent))
 from tests.helpers import bad_input, good_input
 from tests.helpers.bad_input import NONE, Role, Row
+from tests.helpers.command_lines import GOOD
 
 Table = list[list[str]]
 READS, REFERENCE = bad_input.ROLES[0], bad_input.ROLES[1]
@@ -190,7 +191,7 @@ def _run_peer(folder: Path, peer: Peer, kind: str, content: bytes | None) -> dic
 
 
 def measure_endings(folder: Path, peers: dict[str, Peer]) -> dict[str, Any]:
-    commands = {f"gpualign {name}": "gpualign " + text for name, text in bad_input.COMMANDS.items() if name != "index"}
+    commands = {f"gpualign {name}": "gpualign " + text for name, text in GOOD.items() if name != "index"}
     commands = {name: f"{text} --device cpu" for name, text in commands.items()}
     commands |= {name: peer.reads.replace("{input}", "{folder}/reads.fq") for name, peer in peers.items()}
     found: dict[str, Any] = {}

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from gpualign import _native
+from tests.helpers.command_lines import SAME_BYTES
 from tests.helpers.commands import program
 from tests.helpers.implementations import LEVELS, ON_GPU
 from tests.helpers.paths import GENOMES, READS
@@ -23,25 +24,6 @@ from tests.helpers.soak import some_of
 
 Cli = Callable[..., tuple[int, bytes, str]]
 
-COMMANDS = {
-    "map": "map {genomes} {reads}",
-    "map, pairs": "map -p {genomes} {pairs}",
-    "map, long": "map -x ont {genomes} {reads}",
-    "mems": "mems -l 15 -b {genomes} {reads}",
-    "mems, unique": "mems -mum -l 12 {genomes} {reads}",
-    "verify": "verify -p -k -1 {reads} {shifted}",
-    "verify, places": "verify -p -a {genomes} {reads} --candidates {places}",
-    "pairwise": "pairwise {few}",
-    "pairwise, identity": "pairwise --strand both --id 0.3 {few}",
-    "pairwise, gaps": "pairwise --max-gaps 2 --mode semi-global {few} {query}",
-    "search": "search {few} {reads} -e 0.1 -p",
-    "search, long targets": "search {few} {genomes} -k 12 --hits all --paf",
-    "search, one a target": "search {few} {reads} -k 3 --best-per-target --within 60",
-    "cluster": "cluster {reads} --id 0.8 --strand both -p",
-    "cluster, single": "cluster {reads} --id 0.8 --linkage single",
-    "lcs-filter": "lcs-filter -Q {query} -n 50 --strand both --subsequence {reads}",
-    "lcs-filter, streamed": "lcs-filter -Q {query} -n 0 --input-order {reads}",
-}
 WAYS = {
     "2 threads": ["-t", "2"],
     "batches of 1": ["-t", "2", "--batch-size", "1"],
@@ -78,7 +60,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def words(command: str, inputs: dict[str, Path]) -> list[str]:
-    return [*COMMANDS[command].format(**inputs).split(), "-q"]
+    return [*SAME_BYTES[command].format(**inputs).split(), "-q"]
 
 
 def digest(output: bytes) -> str:
@@ -109,7 +91,7 @@ def expected(digests: dict[str, str], cli: Cli, inputs: dict[str, Path]) -> Call
 # a cluster's batches of one sequence take seconds; every other way and command at each push
 @pytest.mark.parametrize(
     ("command", "way"),
-    some_of(product(COMMANDS, WAYS), lambda command, way: way != "batches of 1" or not command.startswith("cluster")),
+    some_of(product(SAME_BYTES, WAYS), lambda command, way: way != "batches of 1" or not command.startswith("cluster")),
 )
 def test_threads_and_batches(
     cli: Cli, inputs: dict[str, Path], expected: Callable[[str], str], command: str, way: str
@@ -125,7 +107,7 @@ def test_the_generic_level_runs_on_every_processor() -> None:
 
 
 @pytest.mark.parametrize("level", [level for level in LEVELS if level != _native.isa])
-@pytest.mark.parametrize("command", list(COMMANDS))
+@pytest.mark.parametrize("command", list(SAME_BYTES))
 def test_instruction_sets(inputs: dict[str, Path], expected: Callable[[str], str], command: str, level: str) -> None:
     done = subprocess.run(
         program(*words(command, inputs), "-t", "2"),
@@ -138,7 +120,7 @@ def test_instruction_sets(inputs: dict[str, Path], expected: Callable[[str], str
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("command", list(COMMANDS))
+@pytest.mark.parametrize("command", list(SAME_BYTES))
 @pytest.mark.parametrize("way", list(ON_GPU))
 def test_devices(cli: Cli, inputs: dict[str, Path], expected: Callable[[str], str], command: str, way: str) -> None:
     code, output, error = cli(*words(command, inputs), *ON_GPU[way])
@@ -155,7 +137,7 @@ def scheduler() -> Iterator[str]:
         yield cluster.scheduler_address
 
 
-@pytest.mark.parametrize("command", list(COMMANDS))
+@pytest.mark.parametrize("command", list(SAME_BYTES))
 def test_cluster(
     cli: Cli, inputs: dict[str, Path], expected: Callable[[str], str], scheduler: str, command: str
 ) -> None:

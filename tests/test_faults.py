@@ -21,22 +21,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers import bad_input, good_input
+from tests.helpers import good_input
 from tests.helpers.bam import random_templates
+from tests.helpers.command_lines import FAULTS, GOOD
 from tests.helpers.commands import program
 from tests.helpers.environment import SANITIZED
 from tests.helpers.paths import TESTS
 from tests.helpers.record_files import CONTIG_LINES, write_sam
 
-#: each command, and the input whose opening arms the faults
-COMMANDS = dict(bad_input.COMMANDS)
-COMMANDS["map --save-index"] = "map {folder}/ref.fa {folder}/reads.fq --save-index {out}/saved.gpi"
-COMMANDS["pairwise --resume"] = "pairwise {folder}/reads.fq --resume {out}/tiles"
-COMMANDS["map --sort"] = "map {folder}/ref.fa {folder}/reads.fq --output-format bam --sort --mark-duplicates"
-COMMANDS["pairwise --output-format parquet"] = "pairwise {folder}/reads.fq --output-format parquet"
-COMMANDS["sort"] = "sort {folder}/records.sam --output-format bam"
-COMMANDS["markdup"] = "markdup {folder}/records.sam --output-format bam --order natural --sort-memory 1M"
-COMMANDS["map --bam"] = "map {folder}/ref.fa {folder}/reads.fq --output-format bam"
 DEADLINE_S = 60
 
 
@@ -56,7 +48,7 @@ class Workplace:
     library: Path
 
     def words(self, command: str) -> list[str]:
-        words = COMMANDS[command].format(folder=self.folder, out=self.out).split()
+        words = FAULTS[command].format(folder=self.folder, out=self.out).split()
         return program(*words, "-t", 2, "-d" if command == "index" else "-o", self.out / "output")
 
     def run(self, command: str, fault: str = "", minimum: int = 4096, **more: object) -> Done:
@@ -142,7 +134,7 @@ def spread(count: int, maximum: int) -> list[int]:
     )
 
 
-@pytest.mark.parametrize("command", list(COMMANDS))
+@pytest.mark.parametrize("command", list(FAULTS))
 def test_lack_of_memory(workplace: Workplace, soaking: bool, command: str) -> None:
     """One allocation fails: exit code 5 and no file, or (where it can do without) the right file."""
     whole = good(workplace, command)
@@ -156,7 +148,7 @@ def test_lack_of_memory(workplace: Workplace, soaking: bool, command: str) -> No
             assert done.error.count("\n") == 1
 
 
-@pytest.mark.parametrize("command", list(COMMANDS))
+@pytest.mark.parametrize("command", list(FAULTS))
 def test_disk_that_fills_up(workplace: Workplace, soaking: bool, command: str) -> None:
     written = good(workplace, command).written
     for size in spread(written - 1, 25) if soaking else [written // 2]:
@@ -183,7 +175,7 @@ def test_disk_that_fails(workplace: Workplace, command: str) -> None:
     assert "Input/output error" in done.error
 
 
-@pytest.mark.parametrize("command", list(bad_input.COMMANDS))
+@pytest.mark.parametrize("command", list(GOOD))
 def test_input_that_fails(workplace: Workplace, soaking: bool, command: str) -> None:
     for size in (0, 1, 100, 1500) if soaking else (100,):
         done = workplace.run(command, f"read_error:{size}")
@@ -191,7 +183,7 @@ def test_input_that_fails(workplace: Workplace, soaking: bool, command: str) -> 
         assert "Input/output error" in done.error
 
 
-@pytest.mark.parametrize("command", list(bad_input.COMMANDS))
+@pytest.mark.parametrize("command", list(GOOD))
 def test_short_reads(workplace: Workplace, soaking: bool, command: str) -> None:
     for size in (1, 2, 3, 5, 100) if soaking else (7,):
         done = workplace.run(command, f"short_read:{size}")
@@ -201,7 +193,7 @@ def test_short_reads(workplace: Workplace, soaking: bool, command: str) -> None:
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")
 @pytest.mark.parametrize(
     ("command", "way"),
-    [(command, "-o" if command == "index" else "stdout") for command in COMMANDS] + [("map", "-o"), ("map", "--json")],
+    [(command, "-o" if command == "index" else "stdout") for command in FAULTS] + [("map", "-o"), ("map", "--json")],
 )
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_full_device(workplace: Workplace, soaking: bool, command: str, way: str, unbuffered: str) -> None:

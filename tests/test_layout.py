@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from gpualign import _native
+from gpualign.cli import COMMANDS
+from tests.helpers import command_lines
 from tests.helpers import native as native_tests
 from tests.helpers.commands import on_device
 from tests.helpers.paths import ROOT, TESTS
@@ -47,6 +49,16 @@ def test_no_helper_is_written_again() -> None:
         defined = {node.name for node in tree(path).body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
         assert defined & HELPERS == set(), path
         assert "__file__" not in {node.id for node in ast.walk(tree(path)) if isinstance(node, ast.Name)}, path
+
+
+@pytest.mark.parametrize("table", command_lines.LEFT_OUT)
+def test_every_command_is_in_the_tables(table: str) -> None:
+    """Or it is said why not. ``mem`` is ``map``, and ``makedb`` is ``index``."""
+    lines = [line if isinstance(line, str) else line[0] for line in getattr(command_lines, table).values()]
+    listed = {line.split()[0] if isinstance(line, str) else line[0] for line in lines}
+    left_out = set(command_lines.LEFT_OUT[table])
+    assert listed & left_out == set()
+    assert (listed | left_out | {"mem", "makedb", "devices", "completion"}) == set(COMMANDS)
 
 
 @pytest.mark.parametrize("command", ["map", "mems", "verify", "pairwise", "lcs-filter"])

@@ -11,30 +11,16 @@ from pathlib import Path
 import pytest
 
 import gpualign
+from tests.helpers.command_lines import REPORTS
 from tests.helpers.files import write_fasta, write_fastq
 from tests.helpers.sequences import random_genome
 
 Cli = Callable[..., tuple[int, bytes, str]]
-#: words of a command, its inputs, its reference, and outputs besides the main one
-CASES: dict[str, tuple[list[str], list[str], str | None, list[str]]] = {
-    "map": (["map", "r.fa", "q.fq", "--sort", "--write-index", "--un", "u.fq"], ["q.fq"], "r.fa", ["u.fq", "out.bai"]),
-    "mem": (["mem", "-v", "1", "r.fa", "q.fq"], ["q.fq"], "r.fa", []),
-    "sort": (["sort", "a.sam"], ["a.sam"], None, []),
-    "markdup": (["markdup", "a.sam", "--duplicate-metrics", "m.txt"], ["a.sam"], None, ["m.txt"]),
-    "verify": (["verify", "r.fa", "r.fa"], ["r.fa"], "r.fa", []),
-    "pairwise": (["pairwise", "q.fa"], ["q.fa"], None, []),
-    "bounded gaps": (["pairwise", "--max-gaps", "1", "q.fa", "r.fa"], ["q.fa", "r.fa"], None, []),
-    "pairwise --top": (["pairwise", "--top", "1", "q.fa", "r.fa"], ["q.fa", "r.fa"], None, []),
-    "cluster": (["cluster", "--id", "0.9", "q.fa", "--members", "d"], ["q.fa"], None, ["d"]),
-    "lcs-filter": (["lcs-filter", "-Q", "q.fa", "r.fa"], ["q.fa", "r.fa"], None, []),
-    "mems": (["mems", "r.fa", "q.fa"], ["q.fa"], "r.fa", []),
-    "search": (["search", "q.fa", "r.fa", "-k", "1", "--counts", "c.tsv"], ["q.fa", "r.fa"], None, ["c.tsv"]),
-}
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", REPORTS)
 def test_reports_say_what_was_run(name: str, tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    words, inputs, reference, outputs = CASES[name]
+    words, inputs, reference, outputs = REPORTS[name]
     monkeypatch.chdir(tmp_path)
     genome = random_genome(1, 400)
     write_fasta(Path("r.fa"), [genome])

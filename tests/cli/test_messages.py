@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from gpualign.errors import counted
-from tests.helpers import bad_input, good_input
+from tests.helpers import good_input
+from tests.helpers.command_lines import GOOD
 from tests.helpers.commands import program
 from tests.helpers.files import write_fasta
 from tests.helpers.sequences import random_genome
@@ -21,7 +22,7 @@ from tests.helpers.soak import some_of
 Cli = Callable[..., tuple[int, bytes, str]]
 
 DEADLINE_S = 60
-COMMANDS = {name: text + ("" if name == "index" else " --device cpu") for name, text in bad_input.COMMANDS.items()}
+COMMANDS = {name: text + ("" if name == "index" else " --device cpu") for name, text in GOOD.items()}
 COMMANDS["map --bam"] = COMMANDS["map"] + " --bam"
 COMMANDS["completion"] = "completion bash"
 

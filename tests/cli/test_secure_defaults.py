@@ -14,7 +14,8 @@ import pytest
 from gpualign.cli import main
 from gpualign.records import samtools
 from gpualign.text.output_file import open_output
-from tests.helpers import bad_input, good_input
+from tests.helpers import good_input
+from tests.helpers.command_lines import GOOD
 from tests.helpers.paths import ROOT
 
 Cli = Callable[..., tuple[int, bytes, str]]
@@ -23,7 +24,7 @@ ODD = "a b\n\tc é 語 'q' \"d\" $(touch x); *? %s {0}"
 
 
 def run(cli: Cli, command: str, folder: Path, output: Path) -> tuple[int, str]:
-    words = bad_input.COMMANDS[command].split()
+    words = GOOD[command].split()
     words = [word.format(folder=folder) for word in words]  # formatted after split: the folder has spaces
     words += ["-d", str(output)] if command == "index" else ["-o", str(output)]
     code, text, error = cli(*words)
@@ -31,7 +32,7 @@ def run(cli: Cli, command: str, folder: Path, output: Path) -> tuple[int, str]:
     return code, error
 
 
-@pytest.mark.parametrize("command", list(bad_input.COMMANDS))
+@pytest.mark.parametrize("command", list(GOOD))
 def test_odd_paths(cli: Cli, tmp_path: Path, command: str) -> None:
     outputs = []
     for name in ("plain", ODD):
@@ -49,7 +50,7 @@ def test_odd_paths(cli: Cli, tmp_path: Path, command: str) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["plain", ODD])
 
 
-@pytest.mark.parametrize("command", list(bad_input.COMMANDS))
+@pytest.mark.parametrize("command", list(GOOD))
 def test_messages_about_odd_paths_are_one_line(cli: Cli, tmp_path: Path, command: str) -> None:
     code, error = run(cli, command, tmp_path / ODD, tmp_path / "output")
     assert code == 3

@@ -8,22 +8,13 @@ from pathlib import Path
 import pytest
 
 from gpualign.cli import main
-from tests.helpers.paths import AMPLICONS, GENOMES, READS
-
-COMMANDS = {
-    "map": (["map", GENOMES, READS], "map"),
-    "pairwise": (["pairwise", AMPLICONS, "--mode", "local"], "compute"),
-    "bounded gaps": (["pairwise", AMPLICONS, AMPLICONS, "--max-gaps", "1", "--score-only"], "compute"),
-    "search": (["pairwise", AMPLICONS, AMPLICONS, "--top", "2"], "compute"),
-    "lcs-filter": (["lcs-filter", "--multi-query", "-Q", AMPLICONS, AMPLICONS], "compute"),
-    "mems": (["mems", "-maxmatch", "-l", "40", GENOMES, READS], "compute"),
-    "verify": (["verify", AMPLICONS, AMPLICONS, "-e", "0.9"], "compute"),
-}
+from tests.helpers.command_lines import TIMELINES
+from tests.helpers.paths import READS
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", TIMELINES)
 def test_what_computes_is_in_the_timeline(command: str, tmp_path: Path) -> None:
-    words, step = COMMANDS[command]
+    words, step = TIMELINES[command]
     report = tmp_path / "report.json"
     options = ["-q", "--device", "cpu", "-t", "2", "--json", report, "-o", tmp_path / "out"]
     with pytest.raises(SystemExit) as ended:

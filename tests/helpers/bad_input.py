@@ -26,6 +26,7 @@ from tests.helpers.bad_bytes import (
     wrong_zstd,
     zstd_frames,
 )
+from tests.helpers.command_lines import GOOD
 from tests.helpers.files import Record, fasta, fastq
 from tests.helpers.good_input import MATRIX, PAIRS, PLACES, READS, REFERENCE, renamed
 
@@ -252,19 +253,6 @@ ROWS = [
     Row("duplicate names", _records(renamed), {"": ALL, "reference": INVALID}, "two records are named 'chrA'"),
 ]
 
-#: a run of each command on good input
-COMMANDS = {
-    "map": "map {folder}/ref.fa {folder}/reads.fq",
-    "index": "index {folder}/ref.fa",
-    "mems": "mems {folder}/ref.fa {folder}/reads.fq",
-    "verify": "verify {folder}/reads.fq {folder}/reads.fq",
-    "pairwise": "pairwise {folder}/reads.fq",
-    "pairwise --max-gaps": "pairwise --max-gaps 2 {folder}/reads.fq {folder}/one.fq",
-    "lcs-filter": "lcs-filter -Q {folder}/one.fq {folder}/reads.fq",
-    "search": "search -k 2 {folder}/reads.fq {folder}/reads.fq",
-    "cluster": "cluster --id 0.9 {folder}/reads.fq",
-}
-
 
 @dataclass(frozen=True)
 class Situation:
@@ -289,7 +277,7 @@ class Situation:
 def _every(name: str, more: str, code: int, sentence: str, but: tuple[str, ...] = ()) -> list[Situation]:
     return [
         Situation(name, f"{arguments} {more}", code, sentence)
-        for command, arguments in COMMANDS.items()
+        for command, arguments in GOOD.items()
         if command not in but
     ]
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.helpers import good_input
+from tests.helpers.command_lines import FULL_DISK
 from tests.helpers.commands import program
 from tests.helpers.record_files import write_sam
 
@@ -23,29 +24,6 @@ ls -A "$disk"
 exit $code
 """
 NAMESPACE = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", IN_A_SMALL_DISK, "sh"]
-OUT = "-o {disk}/output"
-COMMANDS = {
-    "map": f"map ref.fa many.fq {OUT}",
-    "map to BAM": f"map ref.fa many.fq --output-format bam {OUT}",
-    "map sorted": f"map ref.fa many.fq --sort --output-format bam {OUT}",
-    "map, runs of a sort": "map ref.fa most.fq --sort --sort-memory 1M -o {disk}/output",
-    "map to CRAM": f"map ref.fa many.fq --output-format cram {OUT}",
-    "map, reads that map": "map ref.fa many.fq -o /dev/null --al {disk}/mapped.fq",
-    "map, saved index": "map ref.fa reads.fq -o /dev/null -k 11 -w 1 -d {disk}/ref.gpi",
-    "index": "index ref.fa -k 11 -w 1 -d {disk}/ref.gpi",
-    "mems": f"mems -l 12 ref.fa many.fq {OUT}",
-    "verify": f"verify many.fq many.fq {OUT}",
-    "pairwise": f"pairwise hundred.fq {OUT}",
-    "pairwise, tiles": "pairwise hundred.fq -o /dev/null --resume {disk}/tiles",
-    "pairwise --max-gaps": f"pairwise --max-gaps 2 hundred.fq reads.fq {OUT}",
-    "search": f"search -k 9 hundred.fq many.fq {OUT}",
-    "search --split": "search -k 9 --best-per-target one.fq many.fq -o /dev/null --split {disk}/split",
-    "lcs-filter": f"lcs-filter -n 0 -Q one.fq many.fq {OUT}",
-    "sort": f"sort records.sam --output-format bam {OUT}",
-    "sort, runs of a sort": f"sort records.sam --sort-memory 1M {OUT}",
-    "markdup": f"markdup records.sam --sort --output-format cram --reference ref.fa {OUT}",
-    "markdup, collated": f"markdup sorted.sam --mate-tags --sort-memory 1M {OUT}",
-}
 
 
 @pytest.fixture(scope="module")
@@ -69,10 +47,10 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("command", list(COMMANDS))
+@pytest.mark.parametrize("command", list(FULL_DISK))
 def test_full_disk(inputs: Path, command: str) -> None:
     """One sentence, exit code 1, and nothing of the command's own is left; finished tiles are for the next run."""
-    words = COMMANDS[command].format(disk=inputs / "disk").split()
+    words = FULL_DISK[command].format(disk=inputs / "disk").split()
     done = subprocess.run(
         [*NAMESPACE, "4k", inputs / "disk", *program(*words)],
         capture_output=True,

@@ -9,12 +9,12 @@ import gzip
 import random
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.helpers import good_input
+from tests.helpers.command_lines import GROWING
 from tests.helpers.environment import SANITIZED
 
 pytestmark = pytest.mark.skipif(SANITIZED, reason="a sanitizer takes memory of its own")
@@ -61,26 +61,6 @@ def peaks_mib(arguments: str, limit: float = MAX_SPACE) -> tuple[float, float]:
     return int(resident) / 1024, int(space) / 1024
 
 
-#: pairwise holds its sequences, so it gets ten times the pairs; so do the queries of verify's candidates
-COMMANDS: dict[str, Callable[[Path, int], str]] = {
-    "map": lambda folder, n: f"map {folder}/ref.fa {folder}/{n}.fq",
-    "map to BAM": lambda folder, n: f"map --bam {folder}/ref.fa {folder}/{n}.fq.gz",
-    "map, sorted": lambda folder, n: f"map --bam --sort --sort-memory 4M {folder}/ref.fa {folder}/{n}.fq",
-    "map, pairs": lambda folder, n: f"map --no-check-names {folder}/ref.fa {folder}/{n}.fq {folder}/{n}.fq.gz",
-    "mems": lambda folder, n: f"mems -l 30 {folder}/ref.fa {folder}/{n}.fq",
-    "verify": lambda folder, n: f"verify {folder}/{n}.fq {folder}/{n}.fq",
-    "verify, places": lambda folder, n: f"verify {folder}/ref.fa {folder}/few.fq --candidates {folder}/{n}.tsv",
-    "pairwise": lambda folder, n: f"pairwise --score-only {folder}/{n}.fa {folder}/few.fq",
-    "pairwise, gaps": lambda folder, n: f"pairwise --max-gaps 1 --score-only {folder}/{n}.fa {folder}/few.fq",
-    "search": lambda folder, n: f"search {folder}/few.fq {folder}/{n}.fq -k 5",
-    "search, one a target": lambda folder, n: f"search {folder}/few.fq {folder}/{n}.fq -k 5 --best-per-target",
-    "search, near the ends": lambda folder, n: f"search {folder}/one.fq {folder}/{n}.fq.gz -k 5 --within 40",
-    "search, a long target": lambda folder, n: f"search {folder}/few.fq {folder}/{n}.long.fa -k 5 -p",
-    "lcs-filter": lambda folder, n: f"lcs-filter -Q {folder}/one.fq {folder}/{n}.fq",
-    "lcs-filter, all": lambda folder, n: f"lcs-filter -n 0 --input-order -Q {folder}/one.fq {folder}/{n}.fq",
-}
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("memory")
@@ -113,9 +93,9 @@ def test_every_locus_in_low_complexity(tmp_path: Path) -> None:
     assert peaks[1] < peaks[0] + 40
 
 
-@pytest.mark.parametrize("command", list(COMMANDS))
+@pytest.mark.parametrize("command", list(GROWING))
 def test_ten_times_the_input_in_the_same_memory(folder: Path, command: str) -> None:
-    small, space = peaks_mib(COMMANDS[command](folder, MANY // 10))
-    large, _ = peaks_mib(COMMANDS[command](folder, MANY), space + MORE_SPACE)
+    small, space = peaks_mib(GROWING[command].format(folder=folder, n=MANY // 10))
+    large, _ = peaks_mib(GROWING[command].format(folder=folder, n=MANY), space + MORE_SPACE)
     print(f"{command}: {small:.0f} MiB, then {large:.0f}")
     assert large < small + ROOM

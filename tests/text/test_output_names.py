@@ -12,17 +12,17 @@ import pysam
 import pytest
 
 from tests.helpers import good_input
-from tests.helpers.bad_input import COMMANDS
+from tests.helpers.command_lines import GOOD
 from tests.helpers.sam import without_program
 
 Cli = Callable[..., tuple[int, bytes, str]]
 #: of each command that writes text, with another layout here and there
 TEXTS = {
-    **{name: text for name, text in COMMANDS.items() if name != "index"},
-    "map --paf": COMMANDS["map"] + " --paf",
-    "map --sort": COMMANDS["map"] + " --sort",
-    "pairwise --matrix-out": COMMANDS["pairwise"] + " --matrix-out square",
-    "mems --tsv": COMMANDS["mems"] + " --tsv",
+    **{name: text for name, text in GOOD.items() if name != "index"},
+    "map --paf": GOOD["map"] + " --paf",
+    "map --sort": GOOD["map"] + " --sort",
+    "pairwise --matrix-out": GOOD["pairwise"] + " --matrix-out square",
+    "mems --tsv": GOOD["mems"] + " --tsv",
 }
 EXTENSION = {"map": ".sam", "map --paf": ".paf", "map --sort": ".sam"}
 
@@ -60,7 +60,7 @@ def test_gz_is_bgzf(cli: Cli, tmp_path: Path, folder: Path, name: str, packed: s
 
 def test_samtools_reads_sam_gz(cli: Cli, tmp_path: Path, folder: Path) -> None:
     path = tmp_path / "x.sam.gz"
-    assert run(cli, folder, COMMANDS["map"], "-o", path)[0] == 0
+    assert run(cli, folder, GOOD["map"], "-o", path)[0] == 0
     assert int(pysam.samtools.view("-c", str(path))) == len(good_input.READS)
 
 
@@ -68,7 +68,7 @@ def test_samtools_reads_sam_gz(cli: Cli, tmp_path: Path, folder: Path) -> None:
 def test_other_outputs_too(cli: Cli, tmp_path: Path, folder: Path, option: str) -> None:
     plain, small = tmp_path / "plain", tmp_path / "small.gz"
     for path in (plain, small):
-        assert run(cli, folder, COMMANDS["map"], "-o", tmp_path / "x.sam", option, path)[0] == 0
+        assert run(cli, folder, GOOD["map"], "-o", tmp_path / "x.sam", option, path)[0] == 0
     text = gzip.decompress(small.read_bytes())
     assert len(text.splitlines()) == len(plain.read_bytes().splitlines())
 
@@ -78,7 +78,7 @@ def test_a_named_pipe_is_compressed(cli: Cli, tmp_path: Path, folder: Path) -> N
     os.mkfifo(pipe)
     reader = threading.Thread(target=lambda: read.append(pipe.read_bytes()))
     reader.start()
-    assert run(cli, folder, COMMANDS["verify"], "-o", pipe)[0] == 0
+    assert run(cli, folder, GOOD["verify"], "-o", pipe)[0] == 0
     reader.join(30)
     assert gzip.decompress(read[0]).startswith(b"query\t")
 
@@ -97,7 +97,7 @@ def test_what_is_not_written_is_refused(cli: Cli, tmp_path: Path, folder: Path, 
 )
 def test_further_outputs_are_refused(cli: Cli, tmp_path: Path, folder: Path, options: str) -> None:
     words = options.format(tmp_path / "x").split()
-    code, error = run(cli, folder, COMMANDS["map"], *words, "-o", tmp_path / "x.sam")
+    code, error = run(cli, folder, GOOD["map"], *words, "-o", tmp_path / "x.sam")
     assert (code, list(tmp_path.iterdir())) == (2, [])
     assert f"{words[1]} would not be what its name says" in error
 
@@ -106,14 +106,14 @@ def test_further_outputs_are_refused(cli: Cli, tmp_path: Path, folder: Path, opt
 @pytest.mark.parametrize("name", ["x.bam", "x.UBAM", "x.cram", "x.sam", "x.parquet", "x.arrow"])
 def test_other_outputs_hold_no_alignments(cli: Cli, tmp_path: Path, folder: Path, option: str, name: str) -> None:
     more = ["--mark-duplicates"] if option == "--duplicate-metrics" else []
-    code, error = run(cli, folder, COMMANDS["map"], option, tmp_path / name, *more, "-o", tmp_path / "out.sam")
+    code, error = run(cli, folder, GOOD["map"], option, tmp_path / name, *more, "-o", tmp_path / "out.sam")
     assert (code, list(tmp_path.iterdir())) == (2, [])
     assert f"{tmp_path / name} would not be what its name says" in error
 
 
-@pytest.mark.parametrize("name", [*COMMANDS, "makedb"])
+@pytest.mark.parametrize("name", [*GOOD, "makedb"])
 def test_other_commands_write_no_alignments(cli: Cli, tmp_path: Path, folder: Path, name: str) -> None:
-    words = COMMANDS.get(name, "makedb {folder}/ref.fa").format(folder=folder).split()
+    words = GOOD.get(name, "makedb {folder}/ref.fa").format(folder=folder).split()
     output = tmp_path / ("x.parquet" if name in ("map", "index", "makedb") else "x.bam")
     code, out, error = cli(*words, "-d" if name == "index" else "-o", output)
     assert (code, out, list(tmp_path.iterdir())) == (2, b"", [])
@@ -145,7 +145,7 @@ def test_an_index_is_not_compressed(cli: Cli, tmp_path: Path, folder: Path, comm
 def test_names_of_alignments(
     cli: Cli, folder: Path, in_tmp_path: None, options: list[str], code: int, sentence: str
 ) -> None:
-    found, error = run(cli, folder, COMMANDS["map"], *options)
+    found, error = run(cli, folder, GOOD["map"], *options)
     assert found == code, error
     assert sentence in error
     if code == 0:
@@ -155,6 +155,6 @@ def test_names_of_alignments(
 def test_compression_fails_with_the_disk(cli: Cli, tmp_path: Path, folder: Path) -> None:
     path = tmp_path / "x.gz"
     path.symlink_to("/dev/full")
-    code, error = run(cli, folder, COMMANDS["verify"], "-o", path)
+    code, error = run(cli, folder, GOOD["verify"], "-o", path)
     assert code == 1
     assert f"cannot write {path}: No space left on device" in error

@@ -15,7 +15,8 @@ import pytest
 from gpualign.errors import GpualignError
 from gpualign.seeds.index.file import load_index
 from gpualign.text.output_file import open_output
-from tests.helpers import bad_input, good_input
+from tests.helpers import good_input
+from tests.helpers.command_lines import GOOD
 from tests.helpers.commands import program
 
 Cli = Callable[..., tuple[int, bytes, str]]
@@ -36,10 +37,10 @@ def output_options(command: str) -> list[str]:
     return ["-d"] if command == "index" else ["-o", "--json", *more.get(command, [])]
 
 
-@pytest.mark.parametrize("command", list(bad_input.COMMANDS))
+@pytest.mark.parametrize("command", list(GOOD))
 def test_output_over_an_input_is_refused(cli: Cli, tmp_path: Path, command: str) -> None:
     good_input.write_good_inputs(tmp_path)
-    words = bad_input.COMMANDS[command].format(folder=tmp_path).split()
+    words = GOOD[command].format(folder=tmp_path).split()
     for path in [Path(word) for word in words if word.startswith(str(tmp_path))]:
         picture = path.with_suffix(".svg")
         before = path.read_bytes()
@@ -76,9 +77,9 @@ def test_output_over_an_input_of_another_kind_is_refused(cli: Cli, tmp_path: Pat
     assert (tmp_path / path).read_bytes() == before
 
 
-@pytest.mark.parametrize("command", [command for command in bad_input.COMMANDS if command != "index"])
+@pytest.mark.parametrize("command", [command for command in GOOD if command != "index"])
 def test_two_outputs_in_one_file_are_refused(cli: Cli, tmp_path: Path, folder: Path, command: str) -> None:
-    words = bad_input.COMMANDS[command].format(folder=folder).split()
+    words = GOOD[command].format(folder=folder).split()
     (tmp_path / "link.svg").symlink_to("output.svg")
     for option in output_options(command)[1:]:
         code, _, error = cli(*words, "-o", tmp_path / "output.svg", option, tmp_path / "link.svg")
@@ -88,7 +89,7 @@ def test_two_outputs_in_one_file_are_refused(cli: Cli, tmp_path: Path, folder: P
     assert [path.name for path in tmp_path.iterdir()] == ["link.svg"]
 
 
-@pytest.mark.parametrize("command", list(bad_input.COMMANDS))
+@pytest.mark.parametrize("command", list(GOOD))
 @pytest.mark.parametrize(
     ("name", "reason"),
     [("missing/x.svg", "No such file"), ("reads.fq/x.svg", "Not a directory"), ("x" * 300 + ".svg", "name too long")],
@@ -97,7 +98,7 @@ def test_output_that_cannot_be_is_refused_before_the_run(
     cli: Cli, tmp_path: Path, folder: Path, command: str, name: str, reason: str
 ) -> None:
     (tmp_path / "reads.fq").write_text("")
-    words = bad_input.COMMANDS[command].format(folder=folder).split()
+    words = GOOD[command].format(folder=folder).split()
     for option in output_options(command):
         more = [] if option in ("-o", "-d") else ["-o", tmp_path / "whole"]
         code, _, error = cli(*words, *more, option, tmp_path / name)
@@ -115,7 +116,7 @@ def test_folder_that_may_not_be_written(
     assert (code, error) == (1, f"gpualign map: error: cannot write {tmp_path / 'out.sam'}: Permission denied\n")
 
 
-@pytest.mark.parametrize("command", list(bad_input.COMMANDS))
+@pytest.mark.parametrize("command", list(GOOD))
 def test_file_that_may_not_be_written(
     cli: Cli, tmp_path: Path, folder: Path, command: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -124,7 +125,7 @@ def test_file_that_may_not_be_written(
     path.write_text("protected")
     path.chmod(0o444)
     monkeypatch.setattr(os, "access", lambda what, mode: str(what) != str(path))  # root may write everywhere
-    words = bad_input.COMMANDS[command].format(folder=folder).split()
+    words = GOOD[command].format(folder=folder).split()
     for option in output_options(command):
         more = [] if option in ("-o", "-d") else ["-o", tmp_path / "whole"]
         code, _, error = cli(*words, *more, option, path)
@@ -134,10 +135,10 @@ def test_file_that_may_not_be_written(
         pass
 
 
-@pytest.mark.parametrize("command", list(bad_input.COMMANDS))
+@pytest.mark.parametrize("command", list(GOOD))
 def test_a_file_keeps_its_permissions(cli: Cli, tmp_path: Path, folder: Path, command: str) -> None:
     """What is private stays so."""
-    words = bad_input.COMMANDS[command].format(folder=folder).split()
+    words = GOOD[command].format(folder=folder).split()
     for option in output_options(command):
         path = tmp_path / f"{option.strip('-')}.svg"
         path.write_text("former")
@@ -166,9 +167,9 @@ def test_permissions_of_new_and_replaced_files(tmp_path: Path) -> None:
     assert (tmp_path / "replaced").stat().st_mode & 0o777 == 0o664
 
 
-@pytest.mark.parametrize("command", list(bad_input.COMMANDS))
+@pytest.mark.parametrize("command", list(GOOD))
 def test_empty_names(cli: Cli, tmp_path: Path, folder: Path, command: str) -> None:
-    words = bad_input.COMMANDS[command].format(folder=folder).split()
+    words = GOOD[command].format(folder=folder).split()
     option = output_options(command)[0]
     for arguments in ([*words, option, ""], [*words[:-1], "", option, tmp_path / "output"]):
         code, _, error = cli(*arguments)

@@ -25,6 +25,7 @@ from gpualign.text.bgzf import bgzf_writer
 from gpualign.text.fastx import Chunk
 from gpualign.text.text import HeldText
 from tests.helpers.cluster import KILLED, Cluster, squares
+from tests.helpers.command_lines import ON_DASK
 from tests.helpers.commands import program
 from tests.helpers.paths import EXAMPLES
 from tests.helpers.sam import without_program
@@ -38,40 +39,6 @@ from gpualign.run.dask.backend import ClusterBackend
 pytestmark = KILLED
 
 Cli = Callable[..., tuple[int, bytes, str]]
-
-COMMANDS = {
-    "map": "map genomes.fa reads.fq --batch-size 20K",
-    "map, sorted and marked": "map genomes.fa reads.fq --batch-size 20K --sort --mark-duplicates",
-    "map in one batch": "map genomes.fa reads.fq.gz",
-    "map, pairs": "map genomes.fa 1.fq 2.fq --batch-size 20K",
-    "map, pairs in gzip": "map genomes.fa 1.fq.gz 2.fq.gz --batch-size 20K",
-    "map, pairs in bgzf": "map genomes.fa 1.bgz 2.bgz --batch-size 20K -C --insert-size 300,50",
-    "map, interleaved bgzf": "map genomes.fa -p pairs.bgz --batch-size 20K",
-    "map, pairs of lanes": "map genomes.fa -1 1.bgz -1 1.fq -2 2.bgz -2 2.fq --batch-size 20K --paf",
-    "map, bgzf": "map genomes.fa reads.bgz --batch-size 20K",
-    "mems, bgzf": "mems -maxmatch -b -l 12 genomes.fa reads.bgz --batch-size 10K",
-    "lcs-filter, bgzf": "lcs-filter -Q query.fa reads.bgz -n 20 --batch-size 10K",
-    "verify": "verify genomes.fa reads.fq -c candidates.tsv --all --cigar --batch-size 4K",
-    "verify records": "verify few.fa few.fa --strand both --batch-size 1K",
-    "pairwise": "pairwise few.fa --strand both",
-    "pairwise --id": "pairwise few.fa reads.fq --id 0.7 --blast6",
-    "cluster": "cluster reads.fq --id 0.6 --strand both -p --batch-size 4K",
-    "cluster, single linkage": "cluster few.fa --id 0.5 --linkage single",
-    "max gaps": "pairwise few.fa --max-gaps 2 --batch-size 4K",
-    "max gaps, best": "pairwise few.fa query.fa --max-gaps 1 --best",
-    "lcs-filter": "lcs-filter -Q query.fa reads.fq -n 20 --strand both --subsequence --batch-size 10K",
-    "lcs-filter stream": "lcs-filter -Q query.fa reads.fq -n 0 --input-order --min-ratio 0.5 --fasta --batch-size 30K",
-    "lcs-filter ties": "lcs-filter -Q query.fa --multi-query reads.fq -n 3 --keep-ties --batch-size 10K",
-    "lcs-filter lines": "lcs-filter -Q query.fa --multi-query reads.fq -n 9 --lines --batch-size 30K",
-    "search": "search query.fa reads.fq -e 0.2 -p --batch-size 10K",
-    "search in bgzf": "search query.fa reads.bgz -k 5 --best-per-target --batch-size 10K",
-    "search for groups of patterns": "search reads.fq query.fa -e 0.2 -p",
-    "search for groups of patterns, one a target": "search reads.fq few.fa -e 0.3 --best-per-target",
-    "search of a long target": "search few.fa long.fa -k 9 --hits best --batch-size 4K",
-    "mems": "mems -maxmatch -b -l 12 genomes.fa reads.fq --batch-size 10K",
-    "mems of a long query": "mems -b -l 12 genomes.fa long.fa --batch-size 4K",
-    "mums of a long query": "mems -mum -b -l 12 genomes.fa long.fa --batch-size 4K",
-}
 
 
 def test_samples_are_spread_over_the_workers(
@@ -101,9 +68,9 @@ def test_samples_are_spread_over_the_workers(
     assert (facts["reads"], sum(facts["workers"].values())) == (1200, 13)
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", ON_DASK)
 def test_same_bytes_as_one_machine(name: str, cluster: Cluster, inputs: dict[str, Path], cli: Cli) -> None:
-    words = [str(inputs.get(word, word)) for word in COMMANDS[name].split()]
+    words = [str(inputs.get(word, word)) for word in ON_DASK[name].split()]
     alone, on_cluster = cli(*words), cli(*words, "--dask", cluster.address)
     assert alone[0] == on_cluster[0] == 0, on_cluster[2]
     assert without_program(alone[1]) == without_program(on_cluster[1])
