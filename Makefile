@@ -24,8 +24,7 @@ $(VENV)/installed: $(NATIVE) | $(BIN)/python
 	@for wheel in $(firstword $(wildcard dist/gpualign-*.whl)); do $(BIN)/python -m gpualign.cli.prebuild --wheel $$wheel; done
 	touch $@
 
-# This machine's instruction set, and no test that takes long by itself; continuous integration (.ci/run) has those as
-# well. The build tools are in .venv too, where pip otherwise has them in a folder that is new each time: so ninja compiles
+# This machine's instruction set, and no test that takes long by itself: `make test-levels` has those as well. The build tools are in .venv too, where pip otherwise has them in a folder that is new each time: so ninja compiles
 # what a change concerns, and ccache, if it is installed, only what it has not compiled before.
 LEVELS ?= native
 TESTS ?= not gpu and not slow
@@ -72,7 +71,8 @@ test-levels:
 SEED ?= $(shell date +%s)
 SOAKED := tests/test_faults.py tests/test_soak.py tests/seeds/index/test_untrusted_index.py tests/cli/test_bad_input.py \
     tests/cli/test_signals.py tests/cluster/test_cluster.py tests/run/test_gpu_compiler.py tests/test_determinism.py \
-    tests/cli/test_messages.py tests/map/test_device_text.py
+    tests/cli/test_messages.py tests/map/test_device_text.py tests/map/test_text_on_device.py tests/map/test_meth_device.py \
+    tests/run/test_memory.py
 SOAK := -o faulthandler_timeout=3600 --soak --seed $(SEED) -s
 soak: $(VENV)/developing
 	$(BIN)/python -m pytest -m 'not gpu' $(SOAK) $(SOAKED)

@@ -6,6 +6,7 @@ import ctypes
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -32,6 +33,7 @@ from tests.helpers.map_cases import BASES, PAIRS, assert_same, kernel_records, r
 from tests.helpers.sam import records, tags, without_program
 from tests.helpers.scalar_kernels import map_scalar, same_records
 from tests.helpers.sequences import batch_of, reverse_complement
+from tests.helpers.soak import some_of
 
 Cli = Callable[..., tuple[int, bytes, str]]
 World = tuple[MinimizerIndex, list[NDArray[np.uint8]]]
@@ -43,6 +45,7 @@ CASES = {
     "few hits": {"max_hits": 20, "max_candidates": 3, "secondary": 2},
     "scores": {"match": 2, "mismatch": 3, "gap_open": 1, "gap_extend": 1, "clip_penalty": 0},
 }
+OPTIONS = [(), ("--tags", "XM,XR,XG", "--output-format", "bam"), ("--paf",), ("--batch-size", "5K", "--eqx")]
 #: options of `map --meth`
 LIBRARIES = {"directional": (), "pbat": ("--pbat",), "non-directional": ("--non-directional",)}
 
@@ -198,10 +201,12 @@ def test_the_lanes_of_kernels(
     assert json.loads(report.read_text())["cpu_items"] == 0
 
 
-@pytest.mark.parametrize("mates", [True, False], ids=["pairs", "reads"])
-@pytest.mark.parametrize("library", LIBRARIES)
 @pytest.mark.parametrize(
-    "options", [(), ("--tags", "XM,XR,XG", "--output-format", "bam"), ("--paf",), ("--batch-size", "5K", "--eqx")]
+    ("library", "mates", "options"),  # every library with the plain options, and all options with one
+    some_of(
+        product(LIBRARIES, (True, False), OPTIONS),
+        lambda library, mates, options: not options or (library == "non-directional") == mates,
+    ),
 )
 def test_whole_runs(
     cli: Cli,
