@@ -41,7 +41,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "Rank subjects by their longest common subsequence (not substring) with a query.",
     ),
     "mems": ("gpualign.mems.command", "Find maximal exact matches: a drop-in for mummer."),
-    "search": ("gpualign.search.command", "Find every place where a pattern fits with at most k errors."),
+    "search": ("gpualign.search.command", "Find all hits of patterns with at most k errors."),
     "verify": ("gpualign.verify.command", "Compute edit distances of queries to candidate regions, within a limit."),
     "devices": ("gpualign.cli.devices", "Show and check the GPUs."),
     "completion": ("gpualign.cli.completion", "Print a completion script for bash, zsh or fish."),

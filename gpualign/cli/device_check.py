@@ -73,7 +73,7 @@ def _check_device(device: Device, checks: list[dict[str, Any]], quiet: bool) -> 
     if failures:
         show(f"\n{device.name} must not be used: {len(failures)} of {count} checks failed ({took}).")
     else:
-        show(f"\n{device.name} is ready: in all {count} checks it computed what the CPU does ({took}).")
+        show(f"\n{device.name} is ready: in all {count} checks its results are the CPU's ({took}).")
     return failures
 
 

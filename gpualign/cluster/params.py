@@ -115,7 +115,7 @@ class ClusterFiles:
     counts: str | None = _abundances(
         None,
         "--biom-tsv",
-        "Write the abundance of each cluster in each sample, which ;sample= or the beginning of a name tells.",
+        "Write the abundance of each cluster in each sample, taken from ;sample= or the beginning of the name.",
         metavar="FILE",
     )
     path: bool = _further(False, "-p --path", "Write the alignment with the centroid, too, as a CIGAR.")

@@ -36,7 +36,7 @@ from gpualign.records.record_sorter import RECORD_ORDERS, RecordOrder
     click.option(
         "--order",
         type=click.Choice(RECORD_ORDERS),
-        help="Order of the output: that of the input, or one of the orders of gpualign sort.  [default: input]",
+        help="Order of the output: the input's, or one of the orders of gpualign sort.  [default: input]",
     ),
 )
 @read_group_options

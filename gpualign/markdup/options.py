@@ -34,13 +34,13 @@ output_options = headed(
 )
 #: of samtools, which :func:`take_samtools_options` turns into ours
 samtools_options = together(
-    click.option("-@", "samtools_threads", type=click.IntRange(min=0), metavar="INT", help="CPU threads, for -t."),
+    click.option("-@", "samtools_threads", type=click.IntRange(min=0), metavar="INT", help="Same as -t."),
     click.option("-m", "thread_memory", type=SIZE, metavar="SIZE", help="--sort-memory for each thread."),
     click.option(
         "-T",
         "prefix",
         metavar="PREFIX",
-        help="Prefix or folder of temporary files, which have no names here: its folder, for --tmp-dir.",
+        help="Folder of temporary files, as --tmp-dir, or a prefix, of which only the folder counts.",
     ),
 )
 

@@ -21,7 +21,11 @@ class RecordFiles(SideFiles):
 
     records: str
     reference: str | None = parameter(
-        None, "--reference", "FASTA of CRAM files.  [default: what their header names]", under="Output", metavar="FILE"
+        None,
+        "--reference",
+        "FASTA of CRAM files.  [default: as their headers say]",
+        under="Output",
+        metavar="FILE",
     )
 
 

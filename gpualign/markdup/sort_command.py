@@ -36,7 +36,7 @@ from gpualign.records.record_sorter import RecordOrder
 def command(by_name: bool, name_order: RecordOrder | None, template: bool, **values: Any) -> None:
     """Sort the records of a SAM, BAM or CRAM file by coordinate, by name or by template.
 
-    IN is a file, or '-' for standard input. The order by coordinate is that of samtools sort: contig, position, forward
+    IN is a file, or '-' for standard input. As with samtools sort, records are ordered by contig, position, and forward
     before reverse strand; records that are equal in these stay in the order of the input.
 
     \b

@@ -66,7 +66,7 @@ def command(**values: Any) -> None:
     compressed; '-' is standard input.
 
     Matches are ordered by query record, strand, query start, reference record and position. Positions are 1-based.
-    Those of reverse matches count on the reverse strand; with -c they are the forward position of the match's
+    Positions of reverse matches count on the reverse strand; with -c they are the forward position of the match's
     right-most base.
 
     \b

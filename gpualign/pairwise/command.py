@@ -54,7 +54,7 @@ from gpualign.pairwise.params import PairwiseOutput, take_params
 @options_of(PairwiseParams, "score_only")
 @headed(
     "Columns and formats",
-    click.option("--userfields", metavar="A+B+…", help="Columns, by vsearch's names or those of the default header."),
+    click.option("--userfields", metavar="A+B+…", help="Columns, by vsearch's names or as in the default header."),
     click.option("--paf", is_flag=True, help="Write PAF with NM, AS and cg tags."),
     click.option("--blast6", is_flag=True, help="Write BLAST's twelve columns."),
 )

@@ -85,7 +85,7 @@ def take_params(
     if fields.pop("strand", "plus") != "plus":
         raise UsageError("--strand both cannot be used with --max-gaps")
     if [fields.pop(name, None) for name in ("end_gap_open", "end_gap_extend")] != [None, None]:
-        raise UsageError("--max-gaps has one penalty for all gaps: leave out those of end gaps")
+        raise UsageError("--max-gaps has one penalty for all gaps: leave out penalties of end gaps")
     for name in ("identity_definition", "kernel", "max_memory"):  # these do not affect the result
         fields.pop(name, None)
     return GapsParams(max_gaps=max_gaps, free_start=free_start, best=best, **fields)

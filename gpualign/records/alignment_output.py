@@ -120,7 +120,7 @@ class AlignmentLayout:
     )
     hold: bool = False
     tmp_dir: str | None = _sorting(
-        None, "--tmp-dir", "Folder for temporary files.  [default: TMPDIR, else that of the output]", metavar="DIR"
+        None, "--tmp-dir", "Folder for temporary files.  [default: TMPDIR, else the output's folder]", metavar="DIR"
     )
 
     def __post_init__(self) -> None:

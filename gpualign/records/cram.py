@@ -67,7 +67,7 @@ def cram_writer(
             one, base by base from the first record to the last: seconds for a few reads of a chromosome.
 
     Raises:
-        InputError: the reference is not that of the header, or cannot be read.
+        InputError: the reference is not the one in the header, or cannot be read.
         GpualignError: samtools failed, the reference cannot be copied, or samtools' index cannot be read.
     """
     from gpualign.records.samtools import run_samtools

@@ -54,7 +54,7 @@ def reference_error(said: str, path: str | None, fasta: str | None) -> CramRefer
         other = fasta or "that the header names"
         if path is None:
             return CramReferenceError(
-                f"the reference {other} is not that of the header (M5): contig '{contig}' has other bases"
+                f"the reference {other} is not the one in the header (M5): contig '{contig}' has other bases"
             )
         return CramReferenceError(
             f"the reference {other} is not the one that it was made with: contig '{contig}' has other bases", path

@@ -68,7 +68,7 @@ class DuplicateMarking:
         "--meth). Always on with map --meth.",
     )
     count: bool = _duplicates(
-        False, "--duplicate-count", "Write dc: how many templates a kept one stands for, itself included."
+        False, "--duplicate-count", "Write dc: the number of templates in the duplicate set of a kept one."
     )
     barcode_tags: tuple[str, ...] = _umis(
         (),
@@ -80,15 +80,15 @@ class DuplicateMarking:
     barcode_in_name: bool = _umis(
         False,
         "--barcode-name",
-        "Only reads with the same UMI at the end of their names are duplicates: the eighth field, or what follows the "
-        "last ':', '_' or '#'.",
+        "Only reads with the same UMI at the end of their names are duplicates: the eighth field, or the text after "
+        "the last ':', '_' or '#'.",
     )
     umi_distance: int | Literal["auto"] = _umis(
         0,
         "--umi-distance",
-        "Allow for errors in UMIs. INT: a UMI seen n times is an error of one that differs in at most INT bases and is "
-        "seen at least 2 n - 1 times (UMI-tools' directional method). auto: as 1, and two or three bases where an "
-        "error is likelier than chance. If there are several tags, the last is the UMI.",
+        "Allow for errors in UMIs. INT: a UMI seen n times is an error of another UMI that differs in at most INT "
+        "bases and is seen at least 2 n - 1 times (UMI-tools' directional method). auto: as 1, and two or three bases "
+        "where an error is likelier than chance. If there are several tags, the last is the UMI.",
         metavar="INT|auto",
     )
     duplex: bool = _umis(

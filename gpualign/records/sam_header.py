@@ -125,7 +125,7 @@ def with_lines(header: bytes, lines: Sequence[str]) -> bytes:
     if theirs["@SQ"] and [_contig(line) for line in theirs["@SQ"]] != [
         _contig(line) for line in ours if line.startswith("@SQ")
     ]:
-        raise UsageError("the @SQ lines that are given are not those of the reference's contigs")
+        raise UsageError("the given @SQ lines are not of the reference's contigs")
     others = [line for line in lines if not line.startswith(("@HD", "@SQ"))]
     kept = {kind: theirs[kind] or [line for line in ours if line.startswith(kind)] for kind in theirs}
     rest = [line for line in ours if not line.startswith(("@HD", "@SQ"))]

@@ -40,7 +40,7 @@ def search(
     progress: OnProgress | None = None,
     **parameters: Any,
 ) -> Table[Row]:
-    """Find every place where a pattern fits in a target with at most ``max_errors`` (docs/commands/search.md).
+    """Find all hits of patterns in targets with at most ``max_errors`` (docs/commands/search.md).
 
     >>> rows = search(["GATTACA"], ["CCGATTTACACC", "TGTAATC"], 1, path=True)
     >>> rows[["target", "start", "end", "strand", "distance", "cigar", "matched"]].tolist()

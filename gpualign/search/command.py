@@ -28,7 +28,7 @@ from gpualign.text.paths import listed_files
 @options_of(SearchFiles)
 @run_options
 def command(**values: Any) -> None:
-    """Find every place in TARGETS where a pattern fits with at most k errors; none is missed.
+    """Find all hits of patterns in TARGETS with at most k errors; none is missed.
 
     PATTERNS are FASTA, FASTQ, or lines: a pattern each, or a name, a tab and a pattern. TARGETS are FASTA, FASTQ, SAM,
     BAM, CRAM, or an index (.gpi). Columns: pattern, target, strand, tstart, tend, plen, distance; 1-based and

@@ -29,7 +29,7 @@ class SearchParams:
     alphabet: Alphabet = _patterns(
         "dna",
         "--alphabet",
-        "dna: IUPAC codes, U is T, any case; protein: any case, B J X Z of a pattern stand for several residues; "
+        "dna: IUPAC codes, U is T, any case; protein: any case, B J X Z of a pattern match several residues; "
         "bytes: each byte matches itself.",
     )
     pam: str | None = _patterns(
@@ -47,7 +47,7 @@ class SearchParams:
     max_errors: int | None = _errors(
         None,
         "-k --max-errors",
-        "Maximum number of errors of a hit; with as many as its length (without a PAM) a pattern fits everywhere.",
+        "Maximum number of errors of a hit; a pattern of at most INT symbols (without a PAM) fits everywhere.",
     )
     error_rate: float | None = _errors(
         None,
@@ -60,8 +60,8 @@ class SearchParams:
     max_ambiguous: int = _errors(
         0,
         "--max-n",
-        "Maximum ambiguous bases of the target in a hit; each matches any base that it stands for. With 0 they match "
-        "only codes of a pattern that cover them, as N does.",
+        "Maximum ambiguous bases of the target in a hit; each matches any base of its code. With 0 they match only "
+        "codes of a pattern that include them, as N does.",
     )
     ends: Ends = _errors("fixed", "--ends", "free: patterns may hang over the ends of targets.")
     overhang_cost: float = _errors(
@@ -73,22 +73,22 @@ class SearchParams:
     hits: Hits = _which(
         "local",
         "--hits",
-        "local: ends where the distance is lowest; all: every end within the limit; best, first: one hit of each "
-        "pattern in each target.",
+        "local: ends where the distance is lowest; all: every end within the limit; best: of each "
+        "pattern in each target the hit with the fewest errors; first: the first one.",
     )
     strand: Strand | None = _which(None, "--strand", "Strands of the targets.  [default: both of dna, else plus]")
     within: int | None = _which(None, "--within", "Search only INT bases at either end of each target.")
     merge: bool = _which(
         False,
         "--merge/--no-merge",
-        "Overlapping hits of a pattern on one strand are one: that with the fewest errors, of these the leftmost.  "
+        "Overlapping hits of a pattern on one strand count as one, the leftmost of the hits with the fewest errors.  "
         "[default: --merge with --counts or --plot]",
     )
     best_per_target: bool = _which(
-        False, "--best-per-target", "Write one hit per target: that of the pattern with the fewest errors."
+        False, "--best-per-target", "Write one hit per target, of the pattern with the fewest errors."
     )
     margin: int = _which(
-        1, "--margin", "With --best-per-target: errors that every other pattern must have more than the best."
+        1, "--margin", "With --best-per-target: errors by which the best pattern must beat every other one."
     )
     path: bool = _columns(
         False, "-p --path", "Also write the alignment (= X I D; I consumes the pattern) and the matched text."

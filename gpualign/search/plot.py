@@ -32,7 +32,7 @@ def draw(counts: HitCounts, path: str) -> None:
     axes.invert_yaxis()
     axes.set_xlabel("hits")
     if len(chosen) < len(counts.names):
-        axes.set_title(f"{len(chosen)} of {len(counts.names):,} patterns, those with most hits")
+        axes.set_title(f"the {len(chosen)} patterns with most hits, of {len(counts.names):,}")
     if distances <= 12:
         figure.legend(title="errors", frameon=False, loc="outside right upper")
     for side in ("top", "right"):

@@ -27,9 +27,9 @@ def command(**values: Any) -> None:
     name are called NAME/1 and NAME/2 here.
 
     Columns: query, target, strand, tstart, tend, qlen, distance, identity; 1-based and inclusive; one line for each
-    candidate, in input order. Of several best alignments the one that ends first is written, and of those the one that
-    starts first. Only A, C, G, T and U match. Identity is 100 * (1 - distance / L), where L is the length of the query
-    or of the aligned region, whichever is longer.
+    candidate, in input order. Of several best alignments the first to end is written, and of several with this end the
+    first to start. Only A, C, G, T and U match. Identity is 100 * (1 - distance / L), where L is the length of the
+    query or of the aligned region, whichever is longer.
 
     \b
     Examples:

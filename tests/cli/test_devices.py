@@ -69,7 +69,7 @@ def test_check_fails_with_the_devices_answer(monkeypatch, capsys):
         ["load", "2", "modules", ANY, "ok"],
         ["agree", ANY, "ok"],
     ]
-    assert "cuda:0 is ready: in all 2 checks it computed what the CPU does" in out
+    assert "cuda:0 is ready: in all 2 checks its results are the CPU's" in out
     assert sorted(compiled) == ["bad", "good"]
     monkeypatch.setattr(workflow, "SELF_TESTS", {"differ": f"{__name__}:differs"})
     code, out, err = run(["devices", "--check"], capsys)

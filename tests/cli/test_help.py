@@ -88,7 +88,7 @@ def test_numbers_show_the_default_of_their_field(name: str, cli: Run) -> None:
     text = " ".join(cli(name, "--help")[1].decode().split())
     for command, shown in {
         "map": f"Seed hits to follow per read, rarest seeds first. [default: {Seeding().max_hits}]",
-        "search": f"errors that every other pattern must have more than the best. [default: {SearchParams.margin}]",
+        "search": f"errors by which the best pattern must beat every other one. [default: {SearchParams.margin}]",
         "cluster": "--max-memory SIZE Host memory for alignment matrices. [default: 1G]",
     }.items():
         assert name != command or shown in text

@@ -84,7 +84,7 @@ def test_output_for_a_header_of_another_reference(cli: Cli, tmp_path: Path, cram
     path = write_sam(tmp_path / "in.sam", ["r\t0\tc0\t1\t60\t8M\t*\t0\t0\tACGTTGCA\t*"], header)
     code, _, error = cli(command, path, "--reference", tmp_path / "ref.fa", "-o", tmp_path / "out.cram")
     assert code == 3
-    assert "ref.fa is not that of the header (M5): contig 'c0' has other bases" in error
+    assert "ref.fa is not the one in the header (M5): contig 'c0' has other bases" in error
     assert not (tmp_path / "out.cram").exists()
 
 

@@ -73,7 +73,7 @@ class Distances:
         others = queries if targets is None else targets
         nucleotides = params.alphabet == "nucleotide"
         if nucleotides and (queries.on_device or others.on_device):
-            raise UsageError("nucleotides are told apart on the host: arrays on a GPU are compared as they are")
+            raise UsageError("nucleotides are distinguished on the host: arrays on a GPU are compared as they are")
         if nucleotides:
             queries, others = queries.as_nucleotides(0), others.as_nucleotides(1)
         if not (queries.on_device or others.on_device) and queries.symbols.dtype != others.symbols.dtype:

@@ -99,7 +99,7 @@ def read_database(path: str) -> Iterator[SequenceBatch]:
     except _DamagedDatabase as error:
         raise InputError(f"the database is damaged: {error} ({_AGAIN})", path) from error
     except (TypeError, ValueError, KeyError, OverflowError, RecursionError) as error:
-        raise InputError(f"the database is damaged: its header is not that of a database ({_AGAIN})", path) from error
+        raise InputError(f"the database is damaged: it has no header of a database ({_AGAIN})", path) from error
 
 
 def _read_header(file: BinaryIO, path: str) -> list[list[int]]:

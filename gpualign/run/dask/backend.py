@@ -185,7 +185,7 @@ class ClusterBackend(Backend):
             lost += 1
             if error is not None or lost == ATTEMPTS:
                 raise GpualignError(
-                    f"a batch was lost with its worker {ATTEMPTS} times (out of memory? the workers' logs tell more)"
+                    f"a batch was lost with its worker {ATTEMPTS} times (out of memory? see the workers' logs)"
                 ) from None
             self._lost += 1
             task.future = self._submitted(task.stage, pack(task.items, number_of=self._number_of))

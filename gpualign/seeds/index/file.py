@@ -156,7 +156,7 @@ def load_index(path: str, threads: int = 1, shared: bool = False) -> MinimizerIn
     except (_Damaged, UsageError) as error:
         raise InputError(f"the index is damaged: {error} (build it again with gpualign index)", path) from error
     except (KeyError, TypeError, ValueError, OverflowError) as error:
-        what = "its header is not that of an index (build it again with gpualign index)"
+        what = "it has no header of an index (build it again with gpualign index)"
         raise InputError(f"the index is damaged: {what}", path) from error
 
 

@@ -55,7 +55,7 @@ def test_arrays_on_a_gpu_are_refused_without_one() -> None:
         distances(["A"], ["C"], out=Foreign(4096, (1, 1), "<i4"), device="cpu")
     with pytest.raises(UsageError, match=r"a \(n, length\) array of bytes"):
         distances(Foreign(4096, (3,), "|u1"), device="cpu")
-    with pytest.raises(UsageError, match="nucleotides are told apart on the host"):
+    with pytest.raises(UsageError, match="nucleotides are distinguished on the host"):
         distances(Foreign(4096, (3, 5), "|u1"), alphabet="nucleotide", device="cpu")
 
 

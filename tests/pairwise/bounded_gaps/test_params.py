@@ -43,7 +43,10 @@ def test_free_ends(fields: dict[str, Any], ends: Ends) -> None:
         ),
         ({"max_gaps": 1, "identity": 0.9}, "--id cannot be used with --max-gaps"),
         ({"max_gaps": 1, "strand": "both"}, "--strand both cannot be used with --max-gaps"),
-        ({"max_gaps": 1, "end_gap_open": 2}, "--max-gaps has one penalty for all gaps: leave out those of end gaps"),
+        (
+            {"max_gaps": 1, "end_gap_open": 2},
+            "--max-gaps has one penalty for all gaps: leave out penalties of end gaps",
+        ),
         ({"free_start": True}, "--free-start belongs to --max-gaps (semi-global mode has --free-ends)"),
         ({"best": True}, "--best belongs to --max-gaps"),
     ],
