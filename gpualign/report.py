@@ -89,7 +89,7 @@ class Progress:
             self._bar = tqdm(total=total, unit=unit, unit_scale=True, file=sys.stderr, leave=False)
 
     def update(self, n: int, found: str = "") -> None:
-        """So many more are done; ``found`` is shown next to the bar."""
+        """Count more as done; ``found`` is shown next to the bar."""
         self._done += n
         if self._call is not None:
             self._call(self._done, self._total)

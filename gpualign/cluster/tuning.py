@@ -22,5 +22,5 @@ GPU_FACTOR = 8
 
 
 def work_of(symbols: float | None) -> Work:
-    """The work of clustering so many symbols."""
+    """The work of clustering sequences of ``symbols`` symbols in all."""
     return Work.of(KERNELS, symbols)

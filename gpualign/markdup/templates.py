@@ -66,7 +66,7 @@ class MarkingPlan:
 
     @classmethod
     def of(cls, source: RecordInput, marking: Marking, chunk: int, warn: Callable[[str], None]) -> MarkingPlan:
-        """By the header, and by a look at the first records, a chunk of so many bytes."""
+        """By the header, and by a look at the first records, a chunk of ``chunk`` bytes."""
         first, chunks = peeked(source.chunks(chunk, templates=True))
         said = said_order(source.header)
         adjacent, apart = (0, 0) if first is None else _native.adjacent_mates(first.records())
@@ -81,7 +81,7 @@ class MarkingPlan:
         return not self.grouped and (self.mate_tags or marking.duplicates.duplex)
 
     def numbers(self, marking: Marking) -> TemplateNumbers:
-        """What tells templates apart."""
+        """How templates are recognized."""
         return "names" if self.grouped or self.collated(marking) else "records"
 
 

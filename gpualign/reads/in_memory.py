@@ -117,7 +117,7 @@ def parts_of(sequences: Sequences, bases: int, alphabet: SequenceAlphabet = "nuc
 
 
 def symbols_in(*sequences: Sequences | None) -> float | None:
-    """Estimated number of symbols; None if only reading would tell."""
+    """Estimated number of symbols; None if it is only known after reading."""
     known = [_symbols(some) for some in sequences if some is not None]
     return None if None in known else sum(symbols for symbols in known if symbols is not None)
 

@@ -27,7 +27,7 @@ class SamtoolsFailed(GpualignError):
         super().__init__(f"samtools ended with status {status}: {said}")
 
     def explained(self, what: str) -> GpualignError:
-        """For a run that is not to blame: what could not be done, and why, if it can be told."""
+        """For a run that is not to blame: what could not be done, and why, if that is known."""
         if self.status < 0:
             return GpualignError(f"{what}: its process was ended by signal {-self.status} (is there enough memory?)")
         if "Traceback" in self.said:

@@ -137,7 +137,7 @@ class DuplicateMarking:
         """What :class:`Duplicates` needs of the BAM records of a batch.
 
         Args:
-            templates: what tells them apart, as for :meth:`RecordBatch.of`.
+            templates: how they are recognized, as for :meth:`RecordBatch.of`.
 
         Raises:
             ValueError: they are damaged.

@@ -1,4 +1,4 @@
-"""The text of a SAM header. Its bytes need not be UTF-8, and stay what they are: surrogates stand for the others."""
+"""The text of a SAM header. Its bytes need not be UTF-8, and do not change: surrogates represent all others."""
 
 from __future__ import annotations
 

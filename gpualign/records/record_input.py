@@ -225,7 +225,7 @@ class RecordInput:
             yield BamChunk(tuple(held))
 
     def _parts(self, most: int, gathered: bool) -> Iterator[Inflated]:
-        """What follows the header, in pieces of at most so many bytes; without headroom if they are ``gathered``."""
+        """The text after the header, in pieces of limited size; without headroom if they are ``gathered``."""
         most = max(most, _GATHERED_PIECE) if gathered else most
         for piece in chain([Inflated(self._begin, 0)], self._pieces):
             if len(piece.text) <= most and not gathered:

@@ -100,7 +100,7 @@ class RecordBatch(NamedTuple):
         """Sort a batch's records.
 
         Args:
-            templates: what tells them apart, if anything does; the records of each are adjacent. "records": they need
+            templates: how they are recognized, if they are; the records of each are adjacent. "records": they need
                 not be, and each record is numbered instead.
             numbers: of the records in the input, if they come in another order.
             prefix: what most names begin with (``_native.shared_name_prefix``), in orders by name.

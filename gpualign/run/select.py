@@ -71,7 +71,7 @@ class Work:
 
 
 def worth_a_gpu(work: Work, cold: bool, threads: int) -> bool:
-    """Whether ``threads`` cores would take longer than a GPU takes to start. Work of unknown size counts as worth it:
+    """Whether ``threads`` cores would take longer than a GPU takes to start. Work of unknown size counts as enough:
     a needless start costs less than a long run on the CPU.
     """
     return work.core_seconds is None or work.core_seconds / threads > work.kernels.start_seconds(cold)
@@ -130,7 +130,7 @@ def open_backend(options: RunOptions, command: str, work: Work | None = None) ->
 
 
 def _open_best(request: DeviceRequest, options: RunOptions, command: str, work: Work | None) -> Backend:
-    """A GPU if there is one and the work is worth it. Warns only if there is a GPU that cannot be used."""
+    """A GPU if there is one and the work is large enough. Warns only if there is a GPU that cannot be used."""
     reason = "work of unknown size"
 
     def without(error: DeviceError) -> None:

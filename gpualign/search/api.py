@@ -52,7 +52,7 @@ def search(
     [1]
 
     Args:
-        patterns: a file, a batch, or strings; IUPAC codes match what they stand for.
+        patterns: a file, a batch, or strings; IUPAC codes match the bases that they denote.
         targets: a file (also an index), a batch, or strings.
         max_errors: maximum insertions, deletions and substitutions; None: see ``error_rate``.
         device, threads, progress: as for :func:`gpualign.verify`; symbols of targets are counted.

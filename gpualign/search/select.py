@@ -102,7 +102,7 @@ def one_of_each(params: SearchParams, found: FoundHits) -> FoundHits:
 
 
 def _best_of_targets(params: SearchParams, patterns: Patterns, hits: SearchHits) -> NDArray[np.int64]:
-    """One hit a target: of the pattern with the fewest errors, where every other pattern has so many more."""
+    """One hit a target: of the pattern with the fewest errors, where every other pattern has ``margin`` more."""
     order = np.lexsort((np.arange(len(hits)), hits.distance, hits.target))
     target = hits.target[order]
     leads = np.flatnonzero(np.concatenate([[True], target[1:] != target[:-1]])) if len(order) else np.zeros(0, np.int64)

@@ -231,7 +231,7 @@ def _parts(
     context: int,
     cut: Callable[[int, int], tuple[Pieces | Reference, int]],
 ) -> Iterator[RecordPart]:
-    """A record in parts of so many bases. ``cut``: (first, after) -> the symbols between them, and ``contig_at``."""
+    """A record in parts of ``bases`` bases. ``cut``: (first, after) -> the symbols between them, and ``contig_at``."""
     for begin in range(0, max(length, 1), bases):
         end = min(length, begin + bases)
         first, after, last = max(0, begin - context), min(length, end + context), end == length

@@ -1,4 +1,4 @@
-"""A thread that is told by a queue what to do."""
+"""A thread that works off a queue."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tells FASTA from FASTQ, and recognizes other files given by mistake."""
+"""Distinguishes FASTA from FASTQ, and recognizes other files given by mistake."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def warn_of_order(names: Sequence[NamePair], all_dots: bool, files: str) -> None
 
 
 def pair_neighbours(batch: SequenceBatch, path: str, all_dots: bool) -> SequenceBatch:
-    """Pair neighbours of one name; flags, if any, tell which mate a read is.
+    """Pair neighbours of one name; flags, if any, say which mate a read is.
 
     Raises:
         InputError: both reads of a pair are the same mate.

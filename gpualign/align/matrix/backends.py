@@ -119,7 +119,7 @@ def matrix_of(shape: tuple[int, int]) -> NDArray[np.int32]:
 def backend_of_distances(
     problem: Distances, options: RunOptions, progress: Report | None, to_device: bool = False
 ) -> CpuDistances | OnDevices[Distances]:
-    """The CPU, or devices where they are asked for or worth it, and suit."""
+    """The CPU, or devices that suit, where they are asked for or save time."""
     on_device = to_device or problem.queries.on_device or problem.targets.on_device
     longest = max(problem.queries.longest, problem.targets.longest)
     suited = longest <= tuning.LONGEST or problem.params.symmetric

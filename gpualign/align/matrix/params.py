@@ -26,7 +26,7 @@ class Selection:
     """Selects the pairs whose numbers are returned.
 
     Attributes:
-        nearest: the best so many of each query; None: all.
+        nearest: number of the best targets of each query; None: all.
         sparse: a list of pairs instead of a matrix.
     """
 

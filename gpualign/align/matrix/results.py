@@ -104,7 +104,7 @@ class SparsePairs(Tabular):
         return Table({"query": self.query, "target": self.target, "value": self.value})
 
     def to_scipy(self, shape: tuple[int, int]) -> Any:
-        """A ``scipy.sparse.coo_array``; note that it does not tell a distance of 0 from none."""
+        """A ``scipy.sparse.coo_array``; note that it does not distinguish a distance of 0 from none."""
         from scipy.sparse import coo_array  # type: ignore[import-untyped]
 
         return coo_array((self.value, (self.query, self.target)), shape=shape)

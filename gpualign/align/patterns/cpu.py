@@ -77,7 +77,7 @@ class Patterns:
         )
 
     def groups(self, size: int) -> list[Patterns]:
-        """The patterns in groups of at most so many, in their order."""
+        """The patterns in groups of a limited size, in their order."""
         firsts = range(0, len(self), size)
         return [
             self._part(first, min(first + size, len(self)), max(1, self.max_hits // len(firsts))) for first in firsts

@@ -19,7 +19,7 @@ _MARGIN = 6
 
 
 def values_of(scoring: Scoring) -> NDArray[np.int64] | None:
-    """int64 (symbols,): what a symbol is worth at most, so that s(a, b) <= (v(a) + v(b)) / 2; None for a matrix in
+    """int64 (symbols,): upper bounds v of a symbol's score, so that s(a, b) <= (v(a) + v(b)) / 2; None for a matrix in
     which two symbols score more than the mean of either with itself.
     """
     values = np.maximum(np.diagonal(scoring.scores), 0).astype(np.int64)
@@ -59,11 +59,11 @@ class BandedAligner:
         return both.take(np.argsort(np.concatenate([rest, again])))
 
     def align_scored(self, block: PairBlock, scores: NDArray[np.int32]) -> PairAlignments:
-        """Align pairs that score at least so much."""
+        """Align pairs with lower bounds of their scores."""
         return align_strand(self._problem, self.scored(block, scores), 0)
 
     def scored(self, block: PairBlock, scores: NDArray[np.int32]) -> Candidates:
-        """Pairs that score at least so much, with the bands that this proves."""
+        """Pairs with the bands that lower bounds of their scores prove."""
         return Candidates(block, *self._proved(block, scores.astype(np.int64)))
 
     def _proved(self, block: PairBlock, scores: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:

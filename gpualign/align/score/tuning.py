@@ -73,7 +73,7 @@ _KNOWN_OPENINGS = (0, 9)
 
 
 def few_defines(opening: int, local: bool) -> dict[str, str]:
-    """Macros of :data:`FEW_MODULE` for gaps that cost so much to open, on top of extending them."""
+    """Macros of :data:`FEW_MODULE`; ``opening``: cost of opening a gap, on top of extending it."""
     return {"OPENING": str(opening if opening in _KNOWN_OPENINGS and not local else -1)}
 
 

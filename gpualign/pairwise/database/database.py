@@ -24,7 +24,7 @@ class DatabasePart:
 
 
 def database_parts(path: str, scoring: Scoring, residues: int) -> Generator[DatabasePart, None, None]:
-    """Parts of about so many residues (more where one sequence has more).
+    """Parts of about ``residues`` residues (more where one sequence has more).
 
     Raises:
         InputError: a file that cannot be read, or a symbol that the scoring does not know.

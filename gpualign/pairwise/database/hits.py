@@ -60,7 +60,7 @@ class DatabaseHits:
         self._targets: dict[int, tuple[str, NDArray[np.uint8]]] = {}
 
     def expect(self, residues: int) -> None:
-        """The scores that are offered from now on are of a database of so many residues at least."""
+        """The scores that are offered from now on are of a database of at least ``residues`` residues."""
         limit = self.params.evalue
         if limit is None or residues < 2 * self._expected:
             return
@@ -124,7 +124,7 @@ class DatabaseHits:
         return best
 
     def evalues(self, pairs: Scored, residues: int) -> NDArray[np.float64]:
-        """float64 (p,), in a database of so many residues."""
+        """float64 (p,), in a database of ``residues`` residues."""
         assert self.statistics is not None
         return self.statistics.evalues(pairs.score, self._query_lengths[pairs.query], pairs.length, residues)
 

@@ -220,7 +220,7 @@ def nvcc_version(nvcc: str) -> str:
 
 
 def nvcc_release(nvcc: str) -> tuple[int, int]:
-    """(13, 0); (0, 0) where it cannot be told."""
+    """(13, 0); (0, 0) where it is not known."""
     found = re.search(r"release (\d+)\.(\d+)", nvcc_version(nvcc))
     return (int(found[1]), int(found[2])) if found else (0, 0)
 

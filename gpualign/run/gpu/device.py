@@ -214,7 +214,7 @@ class Device:
         return max(int(free * FREE_SHARE), int(free) - 8 * HEADROOM_BYTES)
 
     def attribute(self, name: str) -> int:
-        """A number that the driver tells of the device, such as MULTIPROCESSOR_COUNT."""
+        """A number that the driver reports of the device, such as MULTIPROCESSOR_COUNT."""
         card = self.driver.Device(self.info.index)
         return int(card.get_attribute(getattr(self.driver.device_attribute, name)))
 
@@ -262,7 +262,7 @@ class Device:
         self._modules[_module_key(source, defines)] = module
 
     def function(self, source: str, name: str, defines: Mapping[str, str] | None = None, shared: int = 0) -> Any:
-        """One kernel of a module, which may use so many bytes of dynamic shared memory."""
+        """One kernel of a module; ``shared``: bytes of dynamic shared memory that it may use."""
         key = source, name, *(defines or {}).items()
         if key not in self._functions:
             self._functions[key] = self.module(source, defines).get_function(name), _PLAIN_SHARED
@@ -273,7 +273,7 @@ class Device:
         return function
 
     def blocks_at_once(self, function: Any, threads: int, shared: int = 0) -> int:
-        """Blocks of a kernel that the device runs at a time, by their registers and so many bytes of shared memory."""
+        """Blocks of a kernel that the device runs at a time; ``shared``: bytes of shared memory of each."""
         registers = -(-int(function.num_regs) // 8) * 8 * threads
         each = min(_BLOCKS, _REGISTERS // registers, SHARED_BYTES // (shared + 1024))
         return max(1, each) * self.processors

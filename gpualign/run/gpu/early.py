@@ -18,7 +18,7 @@ LIBRARY = "libcuda.so.1"
 
 
 def begin(arguments: Sequence[str]) -> None:
-    """Start opening the devices of a command line, as far as they can be told without parsing it."""
+    """Start opening the devices of a command line, as far as they are known without parsing it."""
     indices = _wanted(arguments)
     if indices is None or not os.path.exists("/dev/nvidiactl") or os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):
         return
@@ -29,7 +29,7 @@ def begin(arguments: Sequence[str]) -> None:
 
 
 def _wanted(arguments: Sequence[str]) -> list[int] | None:
-    """Indices of devices, empty for all of them; None if no GPU is asked for or worth it."""
+    """Indices of devices, empty for all of them; None if no GPU is asked for or would save time."""
     words = [part for word in arguments for part in (word.split("=", 1) if word.startswith("--") else [word])]
     if "--dask" in words or "--cluster" in words:
         return None

@@ -80,7 +80,7 @@ def is_index(path: str) -> bool:
 
 
 def check_index_path(path: str | None) -> None:
-    """Refuse to name an index what it is not.
+    """Refuse names of an index that belong to another format.
 
     Raises:
         UsageError: the name says that it is compressed.

@@ -29,7 +29,7 @@ def choose_index_params(bases: int, k: int | None = None, w: int | None = None, 
 
     Long seeds hit few loci by chance, short and dense ones survive errors. A small reference can afford every 11-mer,
     which finds reads that share no more than 11 bases in a row with it; a chromosome wants one k-mer in four or five.
-    In three letters a base tells three quarters as much, and an index holds the k-mers of both strands.
+    In three letters a base has three quarters of the information, and an index holds the k-mers of both strands.
     """
     if bases < 1 << 20:
         best = (15, 1) if meth else (11, 1)

@@ -1,6 +1,6 @@
-"""The file that an index was built from, so that one that is kept next to it can be told from one of a former file.
+"""The file that an index was built from, so that an index next to it is known to be of it, and not of a former file.
 
-Times do not tell: a link can be moved, ``cp -p``, ``rsync -a`` and ``tar x`` bring older files, and a copy of both has
+Times are no proof: a link can be moved, ``cp -p``, ``rsync -a`` and ``tar x`` bring older files, and a copy of both has
 others. Size and checksum do; to read the file takes less time than to read its index. The bytes of an index depend on
 the content alone.
 """

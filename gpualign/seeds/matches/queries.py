@@ -160,8 +160,8 @@ class QueryFiles:
     Attributes:
         paths: "-" is standard input.
         strands: as for :func:`pack_batch`.
-        deferred: tells whether texts are, likewise.
-        batch_bases: tells how many bases a batch should have, about.
+        deferred: called to find whether texts are, likewise.
+        batch_bases: called to find about how many bases a batch should have.
     """
 
     paths: Sequence[str]
@@ -193,7 +193,7 @@ def batches_ahead(files: QueryFiles, packed: Callable[[], bool], threads: int) -
     not be stopped.
 
     Args:
-        packed: tells whether they are parsed and packed ahead, by so many threads, as devices want them.
+        packed: called to find by how many threads they are parsed and packed ahead, as devices want them.
     """
     if not all(map(os.path.isfile, files.paths)):
         yield files.batches()

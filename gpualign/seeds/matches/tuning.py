@@ -50,5 +50,5 @@ MEMS_LONG = 16
 
 
 def work_of(bases: float | None, min_length: int) -> Work:
-    """The work on queries of so many bases; shorter matches are far more, by chance alone."""
+    """The work on queries of ``bases`` bases; shorter matches are far more, by chance alone."""
     return Work.of(KERNELS, bases, KERNELS.core_rate / (1 if min_length >= MEMS_LONG else 20))

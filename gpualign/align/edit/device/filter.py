@@ -31,7 +31,7 @@ class EditFilter:
         self._symbols = scoring.identical
 
     def fits(self, longest: int) -> bool:
-        """Whether shared memory holds queries of up to so many symbols."""
+        """Whether shared memory holds queries of up to ``longest`` symbols."""
         return self._shared_bytes(longest) <= SHARED_BYTES
 
     def _words(self, longest: int) -> int:

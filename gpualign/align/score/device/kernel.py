@@ -38,7 +38,7 @@ from gpualign.streaming.ordered import run_ordered
 
 
 def on_cores(problem: PairProblem, pairs: int, align: Callable[[slice], PairAlignments]) -> PairAlignments:
-    """So many pairs in parts on all of the host's threads."""
+    """Align ``pairs`` pairs in parts on all of the host's threads."""
     edges = np.linspace(0, pairs, min(4 * problem.threads, max(pairs, 1)) + 1).astype(np.int64).tolist()
     return PairAlignments.join(run_ordered([slice(i, j) for i, j in pairwise(edges)], align, problem.threads))
 

@@ -165,7 +165,7 @@ def part_spacing(n: int, m: int, budget: int, minimum: int) -> int | None:
 
 
 def ring_of(blocks: int, rows: int, strips: int, available: int) -> tuple[int, int]:
-    """Blocks for so many strips, and borders of so many rows that they use in turn, in ``available`` bytes, if
+    """Blocks for ``strips`` strips, and borders of ``rows`` rows that they use in turn, in ``available`` bytes, if
     possible.
     """
     ring = max(4, min(blocks * _WARPS_OF_BLOCK + 4, available // (8 * rows), strips + 1))

@@ -81,7 +81,7 @@ def can_be_had(problem: PairProblem) -> bool:
 
 
 def shape_of(rows: int) -> LaneShape:
-    """The shape in which a query of so many rows takes the least time."""
+    """The shape in which a query of ``rows`` rows takes the least time."""
 
     def cost(shape: LaneShape) -> float:
         tiles = -(-rows // (shape.lanes * shape.rows))
