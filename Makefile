@@ -72,7 +72,8 @@ SEED ?= $(shell date +%s)
 SOAKED := tests/test_faults.py tests/test_soak.py tests/seeds/index/test_untrusted_index.py tests/cli/test_bad_input.py \
     tests/cli/test_signals.py tests/cluster/test_cluster.py tests/run/test_gpu_compiler.py tests/test_determinism.py \
     tests/cli/test_messages.py tests/map/test_device_text.py tests/map/test_text_on_device.py tests/map/test_meth_device.py \
-    tests/run/test_memory.py
+    tests/run/test_memory.py tests/pairwise/test_wave.py tests/mems/test_fake_device.py tests/records/test_full_disk.py \
+    tests/run/dask/test_commands.py tests/map/test_duplicates.py tests/map/test_coverage.py
 SOAK := -o faulthandler_timeout=3600 --soak --seed $(SEED) -s
 soak: $(VENV)/developing
 	$(BIN)/python -m pytest -m 'not gpu' $(SOAK) $(SOAKED)

@@ -110,3 +110,10 @@ def test_the_table_of_tests_names_every_test_file_and_every_folder() -> None:
     tops = [ROOT / "gpualign", ROOT / "gpualign" / "native", ROOT / "cuda" / "algo"]
     folders = {path.parent.name for top in tops for path in top.glob("*/*.[chp]*")} - {"__pycache__"}
     assert sorted(folders - parts) == []
+
+
+def test_make_soak_runs_every_file_that_leaves_something_to_it() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    tests = [path for path in MODULES if path.name.startswith("test_") and path != TESTS / "test_layout.py"]
+    leaving = [path for path in tests if re.search(r"some_of\(|mark\.soak|\bsoaking\b", path.read_text())]
+    assert [path for path in leaving if str(path.relative_to(ROOT)) not in makefile] == []

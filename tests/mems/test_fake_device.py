@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ from tests.helpers.emulated import Emulated, emulated_library
 from tests.helpers.fake_cuda import Allocation, install_kernels
 from tests.helpers.files import write_fasta
 from tests.helpers.sequences import random_text, reverse_complement, substitute
+from tests.helpers.soak import some_of
 from tests.reference import mems as by_definition
 
 #: matches of a tile that its own warp finds, and of each further part
@@ -340,12 +341,21 @@ def printed(contigs: dict[str, str], queries: dict[str, str], params: MemsParams
     return "".join(f"{line}\n" for line in lines).encode()
 
 
-@pytest.mark.parametrize("one_contig", [True, False])
-@pytest.mark.parametrize("strands", ["forward", "reverse", "both"])
+STYLES: list[dict[str, bool]] = [
+    {},
+    {"lengths": True, "four_columns": True},
+    {"forward_coordinates": True},
+    {"table": True},
+]
+
+
 @pytest.mark.parametrize(
-    "style", [{}, {"lengths": True, "four_columns": True}, {"forward_coordinates": True}, {"table": True}]
+    ("kind", "style", "strands", "one_contig"),  # what is printed does not depend on the kind of match
+    some_of(
+        product(["mumreference", "maxmatch"], STYLES, ["forward", "reverse", "both"], [True, False]),
+        lambda kind, style, strands, one_contig: kind == "mumreference" or (strands == "both" and not one_contig),
+    ),
 )
-@pytest.mark.parametrize("kind", ["mumreference", "maxmatch"])
 def test_a_device_prints(
     tmp_path: Path,
     kernels: Kernels,

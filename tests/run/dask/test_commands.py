@@ -29,6 +29,7 @@ from tests.helpers.command_lines import ON_DASK
 from tests.helpers.commands import program
 from tests.helpers.paths import EXAMPLES
 from tests.helpers.sam import without_program
+from tests.helpers.soak import some_of
 
 pytest.importorskip("distributed")
 
@@ -68,7 +69,15 @@ def test_samples_are_spread_over_the_workers(
     assert (facts["reads"], sum(facts["workers"].values())) == (1200, 13)
 
 
-@pytest.mark.parametrize("name", ON_DASK)
+#: as others of their command, with other options or in another compression
+IN_SOAK = {
+    *("map in one batch", "map, pairs in gzip", "map, interleaved bgzf", "map, bgzf", "mems, bgzf", "lcs-filter, bgzf"),
+    *("max gaps, best", "lcs-filter ties", "lcs-filter stream", "search in bgzf", "mums of a long query"),
+    *("search for groups of patterns, one a target", "verify records", "pairwise"),
+}
+
+
+@pytest.mark.parametrize("name", some_of(zip(ON_DASK), lambda name: name not in IN_SOAK))
 def test_same_bytes_as_one_machine(name: str, cluster: Cluster, inputs: dict[str, Path], cli: Cli) -> None:
     words = [str(inputs.get(word, word)) for word in ON_DASK[name].split()]
     alone, on_cluster = cli(*words), cli(*words, "--dask", cluster.address)
