@@ -87,7 +87,7 @@ class PairFiles:
         return paths
 
     def cells(self) -> float | None:
-        """About the cells of all pairs, from the files' sizes; None where those are not known."""
+        """About the cells of all pairs, from the files' sizes; None where the sizes are not known."""
         symbols, listed = symbols_in_files(self.queries), self.selection.listed
         if listed is not None or self.selection.one_to_one:
             lengths = mean_length(self.queries), mean_length(self.targets or self.queries)

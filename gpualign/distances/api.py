@@ -33,7 +33,7 @@ class _Settings(TypedDict, total=False):
 
 
 class DistanceSettings(_Settings, total=False):
-    """Arguments of :func:`distances` besides those that decide its result's type."""
+    """Arguments of :func:`distances` besides the arguments that decide its result's type."""
 
     mode: DistanceMode
     max_errors: int | None

@@ -52,7 +52,7 @@ class LcsHits:
         return len(self.subject)
 
     def take(self, chosen: NDArray[np.int64]) -> LcsHits:
-        """Those with these numbers, not traced yet."""
+        """The hits with these numbers, not traced yet."""
         columns = (getattr(self, name) for name in _HIT_COLUMNS)
         taken: list[Any] = [None if column is None else column[chosen] for column in columns]
         return LcsHits(self.batch, *taken)

@@ -90,7 +90,7 @@ class Collector:
         self._floor = -1  # a score that is too low by now
 
     def keep(self, hits: LcsHits) -> None:
-        """Take those of the next batch."""
+        """Take the next batch's."""
         hits = hits.take(np.flatnonzero(hits.lcs > self._floor))
         if len(hits):
             self._kept.append(hits.alone(self._whole))

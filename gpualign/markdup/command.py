@@ -57,7 +57,7 @@ def command(sort: bool, order: RecordOrder | None, tag_duplicates: bool, mate_ta
     """Mark duplicates (0x400) in a SAM, BAM or CRAM file of any aligner.
 
     IN is a file, or '-' for standard input: sorted by coordinate, or with the records of each template next to each
-    other, as aligners write them. The rules are those of Picard's MarkDuplicates. Earlier marks are removed, and
+    other, as aligners write them. The rules are Picard MarkDuplicates'. Earlier marks are removed, and
     mates that lack MC, MQ and ms get them. Records do not change otherwise, except for tags that you ask for.
 
     \b

@@ -61,7 +61,7 @@ def pairwise(
     array([1.])
 
     Args:
-        queries, targets: sequences: a file, a batch, or strings. Without ``targets`` the pairs are those of one set.
+        queries, targets: sequences: a file, a batch, or strings. Without ``targets`` all pairs of one set.
         pairs: int (n, 2), rows of a query's and a target's number, to be aligned instead.
         include_self: also align each sequence of one set with itself.
         device, threads, progress: as for :func:`gpualign.verify`; pairs are counted.

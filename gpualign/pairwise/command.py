@@ -69,7 +69,7 @@ def command(**values: Any) -> None:
     open + L * extend). Penalties may have a minus or not: --mismatch 4 is --mismatch -4. U counts as T, case
     is ignored, and an ambiguity code never matches.
 
-    Gaps at the ends of sequences may cost less than those inside: --gapopen 20I/2E. Instead of 2E, 2L and 2R name the
+    Gaps at the ends of sequences may cost less than gaps inside: --gapopen 20I/2E. Instead of 2E, 2L and 2R name the
     left and the right end, 2QE and 2TE the query and the target. Other ends cost as much as inner gaps.
 
     With --top, --evalue, --min-bits or --min-score, B.fa is a database to search: FASTA of any size, or a file of

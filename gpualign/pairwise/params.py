@@ -65,7 +65,7 @@ def column_of(field: str) -> str:
 def take_params(
     max_gaps: int | None = None, free_start: bool = False, best: bool = False, **fields: Any
 ) -> PairwiseParams | GapsParams:
-    """The parameters of plain alignment, or with ``max_gaps`` those of bounded-gap alignment.
+    """The parameters of plain alignment, or with ``max_gaps`` the parameters of bounded-gap alignment.
 
     Args:
         max_gaps, free_start, best: see :class:`GapsParams`.

@@ -139,7 +139,7 @@ def _drawn(
 
 
 def cells_of_a_giant(problem: PairProblem, on_gpu: bool) -> int | None:
-    """Cells of the longest pair if its alignment is minutes of work or more, as those of genomes; else None."""
+    """Cells of the longest pair if its alignment is minutes of work or more, as of genomes; else None."""
     if not problem.traced or on_gpu:
         return None
     fills_lanes = problem.scoring.name == "match/mismatch"

@@ -50,7 +50,7 @@ class Lanes:
         mates: paths of R2, as many; none: no pairs in two files.
         interleaved: neighbours of one name are pairs; always so for BAM whose first read is paired.
         check_names: mates must have one name (but for /1 and /2), and an interleaved file must have pairs.
-        threads: limit of the threads that inflate each file, and of those that parse it.
+        threads: limit of the threads that inflate each file, and of the threads that parse it.
         groups: ID of each lane's read group, if it has one of its own.
         reference_path, keep_read_groups, comments: see :class:`ReadSource`.
 

@@ -96,7 +96,7 @@ class AlignmentLayout:
 
     Attributes:
         format: one of :data:`FORMATS`; None: by the output's extension, SAM where that says nothing.
-        order: of the records; but for that of the input they are held until all are known.
+        order: of the records; in any order but the input's they are held until all are known.
         hold: records are written when all of them are known, sorted or not, so that duplicates can be marked.
     """
 

@@ -60,7 +60,7 @@ def cram_writer(
 
     Args:
         path: of the output; the reference's copy for samtools lies next to it.
-        contigs: a :class:`Reference`, or those of a header.
+        contigs: a :class:`Reference`, or the contigs of a header.
         index: what is indexed, of records by coordinate; None: nothing is.
         level: of compression; None: htslib's default.
         thin: there are fewer bases of records than of the reference. Without a reference htslib would make and store

@@ -1,4 +1,4 @@
-"""What is wrong with CRAM or its reference, in gpualign's words: those of htslib are looked at, never shown."""
+"""What is wrong with CRAM or its reference, in gpualign's words: htslib's are looked at, never shown."""
 
 from __future__ import annotations
 

@@ -129,7 +129,7 @@ class DuplicateMarking:
 
     @property
     def own_tags(self) -> str:
-        """Those that an earlier marking may have left in records, two characters each."""
+        """Tags that an earlier marking may have left in records, two characters each."""
         return "DTdtdo" + ("dc" if self.count else "") + ("MI" if self.group else "")
 
     @STEPS.at("mark")
@@ -165,7 +165,7 @@ class Libraries(NamedTuple):
     """The libraries of a run.
 
     Attributes:
-        names: names of the libraries; the last is :data:`UNKNOWN_LIBRARY`, that of records of no read group.
+        names: names of the libraries; the last is :data:`UNKNOWN_LIBRARY`, of records of no read group.
         read_groups: IDs.
         indices: for each read group, the index of its library in ``names``.
     """
@@ -311,7 +311,7 @@ class DuplicateMetrics(NamedTuple):
         }
 
     def text(self, command_line: str) -> str:
-        """A metrics file like that of Picard's MarkDuplicates, without the time."""
+        """A metrics file as Picard's MarkDuplicates writes it, without the time."""
         lines = ["## htsjdk.samtools.metrics.StringHeader", f"# {' '.join(in_ascii(command_line).split())}", ""]
         lines += ["## METRICS CLASS\tpicard.sam.DuplicationMetrics", _COLUMNS]
         lines += ["\t".join(_row(library)) for library in self.libraries]

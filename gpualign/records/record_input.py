@@ -114,7 +114,7 @@ class RecordInput:
 
     Attributes:
         header: its lines (:func:`lines_of`).
-        contigs: those of the header.
+        contigs: of the header.
         first_flag: of the first record; 0 where there is none.
 
     Raises:

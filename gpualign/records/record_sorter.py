@@ -1,5 +1,5 @@
 """An external sort of BAM records: in memory as far as it suffices, the rest in temporary files, and one merge. The
-order may also be that of the input.
+order may also be the input's.
 
 Batches of records are sorted by the threads that make them (:meth:`RecordBatch.of`). When they fill three quarters of
 the memory, the oldest quarter is written as a run of compressed blocks while the last one fills. In the end threads
@@ -154,7 +154,7 @@ class RecordSorter:
     Args:
         folder: for temporary files.
         memory: bytes of records held.
-        order: that of the batches, and of the whole.
+        order: of the records in the batches, and of the whole.
         codec: of temporary files.
 
     Attributes:
@@ -277,7 +277,7 @@ class RecordSorter:
             raise GpualignError(f"cannot write a temporary file in {self._folder}: {os_reason(error)}") from error
 
     def _written_run(self, file: BinaryIO, batches: _native.SortedBatches, runs: list[Run]) -> Run:
-        """Write the records of ``batches``, or those of runs of one level, whose space is given back, as a run."""
+        """Write the records of ``batches``, or of the runs of one level, whose space is given back, as a run."""
         level = 1 + runs[0].level if runs else 0
         written = Run(file, _native.SortSamples(self._order), self._by_name, file.tell(), level)
         ranges, pack = self._ranges(batches, runs, _RANGE_BYTES), partial(self._packed_range, batches, runs)

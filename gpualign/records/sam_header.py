@@ -73,7 +73,7 @@ def sam_header(
 
     Args:
         command_line: for @PG CL; characters other than printable ASCII become spaces.
-        read_group: an @RG line, or None to keep those of ``source``.
+        read_group: an @RG line, or None to keep the lines of ``source``.
         source: @RG and @PG lines of the input file, as :attr:`ReadSource.header`; the latter are kept and chained.
         by_coordinate: records are sorted by coordinate; False: in the order of the reads.
         sequence_tags: further fields of each @SQ line.
@@ -150,7 +150,7 @@ def _header_line(kind: str, fields: dict[str, str]) -> str:
 
 
 def program_line(programs: list[dict[str, str]], command_line: str) -> str:
-    """Our @PG line, after those of ``programs``."""
+    """Our @PG line, after the lines of ``programs``."""
     previous = f"\tPP:{_last_of_chain(programs)}" if programs else ""
     return f"@PG\tID:{_unused_program(programs)}\tPN:gpualign\tVN:{__version__}\tCL:{in_ascii(command_line)}{previous}"
 

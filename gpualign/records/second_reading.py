@@ -33,7 +33,7 @@ Reopened = AbstractContextManager[tuple[Iterator[Any], Callable[[Any], RecordBat
 
 class SecondReading:
     """In place of a :class:`RecordSorter` whose batches come in the order of the output and can be made again. If they
-    turn out not to be in that order, ``sorter`` gets those of the second reading.
+    turn out not to be in that order, ``sorter`` gets the records of the second reading.
 
     Args:
         path: the input, for messages.

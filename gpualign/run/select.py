@@ -65,7 +65,7 @@ class Work:
 
     @classmethod
     def of(cls, kernels: Kernels, amount: float | None, rate: float | None = None) -> Work:
-        """``amount``: bases or cells; ``rate``: of one core, if it differs from that of ``kernels``."""
+        """``amount``: bases or cells; ``rate``: of one core, if not the rate of ``kernels``."""
         seconds = None if amount is None else amount / (rate or kernels.core_rate)
         return cls(kernels, seconds, amount=amount)
 

@@ -31,7 +31,7 @@ class SequenceBatch(Arrays, Tabular):
         comments: per-record text after the name, or None where it was not asked for.
         comment_offsets: int64 (n + 1,) with ``comments``.
         mates: uint8 (n,), 0 for a single read, 1 and 2 for the mates of a pair, which are adjacent; None: no pairs.
-        flags: uint16 (n,), those of the records of a SAM, BAM or CRAM file, or None.
+        flags: uint16 (n,), of the records of a SAM, BAM or CRAM file, or None.
     """
 
     names: NDArray[np.uint8]

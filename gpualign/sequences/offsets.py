@@ -15,7 +15,7 @@ def offsets_of(lengths: ArrayLike) -> NDArray[np.int64]:
 
 
 def join_offsets(parts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
-    """Offsets into each of at least one flat array as those into all of them joined."""
+    """Offsets into each of at least one flat array, made offsets into all of them joined."""
     return offsets_of(np.concatenate([np.diff(part) for part in parts]))
 
 

@@ -196,7 +196,7 @@ class Timeline:
         return [(start, now) for start in since if start is not None]
 
     def of_thread(self) -> Seconds:
-        """The calling thread's seconds by step, after those of ended threads: for differences."""
+        """The calling thread's seconds by step, after the seconds of ended threads: for differences."""
         return dict(self._local.lent.thread.seconds)
 
     def since(self, before: Seconds | None = None) -> Seconds:

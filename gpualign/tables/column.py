@@ -74,7 +74,7 @@ class TextColumn:
         return cls(utf8, np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64), valid, parts[0].binary)
 
     def take(self, chosen: NDArray[np.int64]) -> TextColumn:
-        """Those with these numbers, in that order."""
+        """The entries with these numbers, in that order."""
         lengths = np.diff(self.offsets)[chosen]
         offsets = np.zeros(len(chosen) + 1, np.int64)
         np.cumsum(lengths, out=offsets[1:])
@@ -181,7 +181,7 @@ class NameColumn:
         return cls(TextColumn.join([part.dictionary for part in parts]), np.concatenate(codes).astype(np.int32))
 
     def take(self, chosen: NDArray[np.int64]) -> NameColumn:
-        """Those with these numbers, in that order."""
+        """The entries with these numbers, in that order."""
         return NameColumn(self.dictionary, self.codes[chosen])
 
     def part(self, start: int, stop: int) -> NameColumn:

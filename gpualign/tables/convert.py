@@ -34,7 +34,7 @@ def to_arrow(columns: Mapping[str, Column]) -> Any:
 
 
 def to_pandas(columns: Mapping[str, Column]) -> Any:
-    """A pandas frame; the memory of numbers is shared, and that of texts where pyarrow is there."""
+    """A pandas frame; the memory of numbers is shared, and of texts too where pyarrow is there."""
     pandas = library("pandas", "to_pandas()")
     return pandas.DataFrame({name: _pandas_array(pandas, column) for name, column in columns.items()}, copy=False)
 

@@ -90,7 +90,7 @@ class Table(Generic[R_co]):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """That of ``np.asarray(table)``."""
+        """The type of ``np.asarray(table)``."""
         return np.dtype([(name, _plain_dtype(self._columns[name])) for name in self.names])
 
     @overload

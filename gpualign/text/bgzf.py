@@ -73,7 +73,7 @@ class Inflated(NamedTuple):
 
 class BgzfCodec:
     """Inflates and deflates in place of the CPU's threads. This one does nothing; ``gpualign.run.gpu.compression``
-    has that of devices. Methods may be called from any thread.
+    has the codec of devices. Methods may be called from any thread.
 
     Attributes:
         group_bytes: about how many bytes of blocks are inflated at a time.

@@ -120,7 +120,7 @@ def temporary_folder(path: str | None, given: str | None = None) -> str:
     """The folder for an output's temporary files.
 
     Args:
-        given: that of --tmp-dir; None: TMPDIR, or else the output's own folder, or the system's if it is not a file.
+        given: value of --tmp-dir; None: TMPDIR, or else the output's own folder, or the system's if it is not a file.
     """
     folder = given or os.environ.get("TMPDIR")
     if folder and os.path.isdir(folder):

@@ -200,7 +200,7 @@ def _query_batch(records: Records) -> SequenceBatch:
 
 
 def _with_mates_numbered(by_file: list[list[SequenceBatch]]) -> list[list[SequenceBatch]]:
-    """The batches of each file; a name that two files have is that of mates, NAME/1 and NAME/2."""
+    """The batches of each file; reads of one name in two files are mates, NAME/1 and NAME/2."""
     if len(by_file) < 2:
         return by_file
     names = [{name for batch in of_file for name in names_of(batch, 0, len(batch))} for of_file in by_file]

@@ -101,7 +101,7 @@ class GapAlignments(Columns):
     Attributes:
         score: int32 (pairs,), ``NO_SCORE`` where no alignment exists.
         gaps: int32 (pairs,), the fewest gaps that reach the score; -1 where no alignment exists.
-        start, end: int32 (pairs,), the text's aligned part, half-open; the leftmost end of those with the fewest gaps.
+        start, end: int32 (pairs,), the text's aligned part, half-open; of the alignments with fewest gaps the leftmost.
             The start is -1 when it is free and there was no traceback.
         gap_list: int32 (pairs, K, 3), the first ``gaps`` of each pair from left to right: pattern symbols before the
             gap, text symbols before it, and its length, positive for symbols of the pattern, negative for symbols of

@@ -108,7 +108,7 @@ class Scores:
         """int32 (n,): scores of sequences of these lengths against an empty one.
 
         Args:
-            start: which of the penalties at ends is that of their start; the next one is that of their end.
+            start: which of the penalties at ends applies to their start; the next one applies to their end.
         """
         gaps = self.aligned.costs_at_ends[start : start + 2]
         costs = [np.where(lengths > 0, open_ + (lengths - 1) * extend, 0) for open_, extend in gaps]

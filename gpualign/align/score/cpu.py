@@ -67,11 +67,11 @@ _SLACK = 1e-6
 def most_edits(
     problem: PairProblem, n: NDArray[np.int32], m: NDArray[np.int32], least: NDArray[np.float64] | None = None
 ) -> NDArray[np.int32]:
-    """int32 (p,): edits that the identity allows. Those of `pairwise`, and with C columns of which id C match, n + m
+    """int32 (p,): edits that the identity allows: as in `pairwise`, and with C columns of which id C match, n + m
     symbols are 2 id C in matches and at least (1 - id) C others: C (1 - id) <= (n + m) (1 - id) / (1 + id).
 
     Args:
-        least: float64 (p,), the identities, at least that of the problem.
+        least: float64 (p,), the identities, not below the problem's.
     """
     assert problem.edit_limits is not None
     assert problem.identity is not None

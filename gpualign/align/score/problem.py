@@ -125,7 +125,7 @@ class PairProblem:
         return np.stack([n, m], axis=1).astype(np.int64)
 
     def keep(self, alignments: PairAlignments) -> PairAlignments:
-        """Those that reach the identity."""
+        """The alignments that reach the identity."""
         if self.identity is None:
             return alignments
         reached = reaches(Measures(alignments, self.mode).identity(self.definition), self.identity)

@@ -22,7 +22,7 @@ _CORE_TILE, _DEVICE_TILE = (1 << 17, 1 << 32), (1 << 25, 1 << 60)
 
 
 def search_stage(problem: PairProblem) -> Stage[ScoreTile, TileScores]:
-    """The stage over tiles; of ``problem``, whose targets are those of each tile, only scores are computed."""
+    """The stage over tiles; only scores of ``problem`` are computed, whose targets are each tile's."""
     return Stage(lambda tile: score_on_cpu(problem, tile), lambda device: DatabaseKernel(device, problem))
 
 

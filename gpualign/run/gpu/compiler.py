@@ -58,7 +58,7 @@ def source_key(source: str, defines: Mapping[str, str] | None = None) -> str:
 
 
 def read_ahead(source: str) -> None:
-    """Hash, in a thread, the sources of a module and of those whose names begin with its name: dozens of small
+    """Hash, in a thread, the sources of a module and of all modules whose names begin with its name: dozens of small
     files."""
 
     def read() -> None:

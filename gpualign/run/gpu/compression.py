@@ -26,8 +26,7 @@ from gpualign.text.bgzf import BgzfCodec, inflated_in
 
 
 class CompressingKernel(DeviceKernel[Any, Any]):
-    """A stage's kernel, and those that inflate groups of blocks and deflate contents; what does not fit is left to the
-    CPU.
+    """A stage's kernel, and kernels that inflate groups of blocks and deflate contents; the CPU does what does not fit.
 
     Args:
         kernel: the stage's kernel; None: there is no stage.

@@ -235,7 +235,7 @@ class Device:
         return self._modules[key]
 
     def prepare(self, wanted: Iterable[compiler.Variant]) -> None:
-        """Load several modules; those without machine code are compiled in parallel.
+        """Load several modules; modules without machine code are compiled in parallel.
 
         Raises:
             DeviceError: as :meth:`module`.

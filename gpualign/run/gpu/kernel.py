@@ -54,7 +54,7 @@ class DeviceKernel(Generic[Item, Result]):
         return [item]
 
     def join(self, results: Sequence[Result]) -> Result:
-        """The result of an item, from those of its halves."""
+        """The result of an item, from its halves' results."""
         raise NotImplementedError
 
     def kernel_for(self, item: Any) -> DeviceKernel[Any, Any]:

@@ -84,7 +84,7 @@ class PairwiseKernel(HalvingKernel[PairBlock, PairAlignments]):
         self._trace_slot = slots_of(device, SLOTS + 1)[SLOTS]
 
     def result(self, slot: Slot, item: PairBlock, step: _Step) -> PairAlignments:
-        """The block's alignments, those that reach the identity."""
+        """The block's alignments that reach the identity."""
         if step.kind == "cpu":
             return on_cores(self.problem, len(item), lambda part: align_on_cpu(self.problem, item.take(part)))
         results = []
@@ -131,8 +131,8 @@ class PairwiseKernel(HalvingKernel[PairBlock, PairAlignments]):
         return True
 
     def _submit_scores(self, slot: Slot, block: PairBlock, n: NDArray[np.int32], m: NDArray[np.int32]) -> _Step:
-        """Enqueue scores on all strands; where they are a filter, only what it leaves is copied to the host, but for
-        scores by strips: those are few.
+        """Enqueue scores on all strands. Where they are a filter, only the pairs that are left are copied to the host,
+        and all scores by strips, which are few.
         """
         problem = self.problem
         strands = range(len(problem.queries))

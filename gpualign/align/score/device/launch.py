@@ -262,7 +262,7 @@ class PairwiseLauncher:
         suffix: str,
         pairs_and_stride: tuple[int, int],
     ) -> None:
-        """``targets``: those of the pairs that tasks name; a query's scores begin a stride after the last query's."""
+        """``targets``: of the pairs that tasks name; a query's scores begin a stride after the last query's."""
         problem = self.problem
         pairs, stride = pairs_and_stride
         local = problem.mode == "local"

@@ -1,9 +1,9 @@
 """Alignments of long pairs: the host side of ``cuda/pairwise_long.cu``.
 
 TiledDScan goes over the whole table and keeps some rows and columns. Then the parts between them that the traceback
-enters are computed again, with directions, from their kept upper and left borders. Which those are is not known before
-the path is, and a part alone keeps few warps busy: so a round computes many at a time, those up the diagonal from where
-the path stands, and the path goes through them until it comes to a part that is not there, with which the next round
+enters are computed again, with directions, from their kept upper and left borders. Which parts they are is known only
+with the path, and a part alone keeps few warps busy: so a round computes many at a time, up the diagonal from where the
+path stands, and the path goes through them until it comes to a part that is not there, with which the next round
 begins. Of two genomes of 5 Mbp 25 GB are kept, and less than 1 % of the cells is computed twice. Where memory is less,
 parts are larger, and are split in the same manner.
 """

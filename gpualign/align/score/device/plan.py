@@ -35,7 +35,7 @@ class Workload:
 
     Attributes:
         n, m: int64 (p,), symbols of query and target.
-        cells: int64 (p,), cells that a thread-per-pair kernel computes (those of the band).
+        cells: int64 (p,), cells of the band, which a thread-per-pair kernel computes.
         lanes: alignments a thread in such a kernel, 2 or 1.
         affine: gaps have an opening cost.
         weight: pairs for which each of these stands.

@@ -164,7 +164,7 @@ def _cut(m: NDArray[np.int32], shape: LaneShape, limit: int) -> list[tuple[int, 
 
 
 def by_query_and_length(queries: NDArray[np.int32], m: NDArray[np.int32]) -> NDArray[np.int64]:
-    """int64 (p,): order of pairs by query, those of one by the target's length."""
+    """int64 (p,): order of pairs by query, and of a query's pairs by the target's length."""
     if len(m) == 0 or m.max() >= 1 << 16 or (queries[1:] < queries[:-1]).any():
         return np.lexsort((m, queries))
     short = m.astype(np.uint16)  # NumPy sorts this type by radix

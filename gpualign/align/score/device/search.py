@@ -91,7 +91,7 @@ class DatabaseKernel(DeviceKernel[ScoreTile, TileScores]):
         return bool(rows.min() > 0 and (np.diff(offsets) > 0).any())
 
     def _kernel_of(self, item: ScoreTile) -> PairwiseKernel:
-        """That of a part of the database; those of parts that went by are dropped."""
+        """The copy of a part of the database; copies of former parts are dropped."""
         kernel = self._others.get(id(item.targets))
         if kernel is None:
             while len(self._others) > SLOTS:
