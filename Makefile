@@ -43,8 +43,9 @@ $(VENV)/packages: pyproject.toml packaging/requirements.py | $(VENV)/build-tools
 	$(PIP_INSTALL) -r $(VENV)/requirements.txt
 	touch $@
 
+# without MAKEFLAGS, as ninja would share the jobs of `make -j2`
 $(VENV)/compiled: $(NATIVE) $(VENV)/build-tools
-	PATH="$(abspath $(BIN)):$$PATH" $(PIP_INSTALL) --no-build-isolation --no-deps $(DEFINE).GPUALIGN_TESTS=ON \
+	MAKEFLAGS= PATH="$(abspath $(BIN)):$$PATH" $(PIP_INSTALL) --no-build-isolation --no-deps $(DEFINE).GPUALIGN_TESTS=ON \
 	    '$(DEFINE).GPUALIGN_ISA_LEVELS=$(LEVELS)' $(DEFINE).GPUALIGN_WERROR=$(WERROR) \
 	    $(if $(CCACHE),$(DEFINE).CMAKE_CXX_COMPILER_LAUNCHER=$(CCACHE)) --editable .
 	touch $(VENV)/installed $@
