@@ -2,7 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PIP_INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check
+PIP_OPTIONS ?=
+PIP_INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check $(PIP_OPTIONS)
 
 # an editable installation: a change of Python code needs no new install, a change of these does
 NATIVE := pyproject.toml CMakeLists.txt $(shell find gpualign/native cuda/algo tests/native -type f)
