@@ -31,8 +31,6 @@ from tests.helpers.sam import cigar_text
 from tests.helpers.sequences import mutate
 from tests.reference.pairwise import replay
 
-pytestmark = pytest.mark.slow  # the kernels take long to compile
-
 AMINO_ACIDS = "ARNDCQEGHILKMFPSTWYV"
 PART_SYMBOLS = 1024
 
@@ -148,6 +146,7 @@ def _matrix(scoring: Scoring) -> parasail.Matrix:
     return parasail.matrix_create("ACGT", int(scoring.scores[0, 0]), int(scoring.scores[0, 1]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["local", "semi-global"])
 @pytest.mark.parametrize("kernel", ["auto", "tiled"])
 @pytest.mark.parametrize("kind", ["DNA", "protein"])
@@ -190,6 +189,7 @@ def test_sequences_with_nothing_in_common(use) -> None:
     assert not found.score.any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["local", "semi-global", "global"])
 @pytest.mark.parametrize("scores", [(5, -4), (60, -50)])
 def test_a_pair_in_parts(use, mode: str, scores: tuple[int, int]) -> None:
