@@ -33,7 +33,7 @@ BLOCKS = 1 << 13
 
 
 def words_of(length: int) -> int:
-    """Words of a thread for queries of a length; longer ones take several strips."""
+    """Words of a thread, by the length of queries; longer ones take several strips."""
     return next((words for words in WORDS if 32 * words >= length), WORDS[-1])
 
 

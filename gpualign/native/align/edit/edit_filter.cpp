@@ -1,4 +1,4 @@
-// Edit filter before `pairwise`'s DP: which pairs are within a given number of edits.
+// The edit filter of `pairwise` and `cluster`: which pairs are within a given number of edits.
 #include <algorithm>
 #include <vector>
 
