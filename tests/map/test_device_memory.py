@@ -124,7 +124,10 @@ def whole(index: MinimizerIndex) -> dict[str, np.ndarray]:
     }
 
 
-@pytest.mark.parametrize(("k", "w", "bases"), [(11, 1, 20_000), (15, 5, 200_000), (19, 1, 8_500_000)])
+LARGE = pytest.param(19, 1, 8_500_000, marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize(("k", "w", "bases"), [(11, 1, 20_000), (15, 5, 200_000), LARGE])
 def test_a_packed_index_has_every_minimizer(k: int, w: int, bases: int) -> None:
     """By a search of the documented layout, for some windows of the reference."""
     text = text_of(bases, k)

@@ -292,7 +292,7 @@ def test_packed_text(sequences: list[str], strands: int, deferred: bool) -> None
             assert "ACGT"[int(packed.words[i // 32]) >> (2 * (i % 32)) & 3] == base
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(problems(), KINDS, st.integers(1, 9), st.integers(1, 5))
 def test_the_devices_pipeline_gives_the_cpus_bytes(
     tmp_path: Path,
