@@ -107,7 +107,7 @@ def check_split(names: list[str]) -> None:
 
 
 @contextlib.contextmanager
-def _made_folder(path: str) -> Iterator[None]:
+def made_folder(path: str) -> Iterator[None]:
     """A folder that is gone again if it was made for a run that fails."""
     there = os.path.isdir(path)
     try:
@@ -129,7 +129,7 @@ class Splitter:
     def __init__(self, folder: str, patterns: Patterns, threads: int, stack: contextlib.ExitStack, kind: str) -> None:
         self._files: dict[int, OutputFile] = {}
         names = [*patterns.names, _UNASSIGNED]
-        stack.enter_context(_made_folder(folder))
+        stack.enter_context(made_folder(folder))
         for number, name in enumerate(names):
             self._files[number] = stack.enter_context(open_output(os.path.join(folder, f"{name}.{kind}"), threads))
         self._unassigned = len(patterns)
