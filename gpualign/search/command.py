@@ -78,5 +78,6 @@ def command(**values: Any) -> None:
     if files.plot is not None:
         check_plot(files.plot)
     if values["merge"] is None:  # what is counted is loci
-        values["merge"] = files.counts is not None or files.plot is not None
+        values["merge"] = any((files.counts, files.summary, files.plot))
+    values["path"] = values["path"] or files.score is not None or files.matched == "lower"
     run_search(take(SearchParams, values), files, options)
