@@ -65,10 +65,17 @@ class TrimCounts:
             numbers, times = np.unique(hits[:, 1], return_counts=True)
             self.groups.update({(side, g): n for g, n in zip(numbers.tolist(), times.tolist(), strict=True)})
             for end in (0, 1):
-                there = hits[hits[:, 2 + 2 * end] >= 0]
-                rows, times = np.unique(there[:, [1, 2 + 2 * end, 3 + 2 * end]], axis=0, return_counts=True)
-                counts = zip(rows.tolist(), times.tolist(), strict=True)
-                self.hits.update({(side, group, end, length, errors): n for (group, length, errors), n in counts})
+                group, length, errors = hits[hits[:, 2 + 2 * end] >= 0][:, [1, 2 + 2 * end, 3 + 2 * end]].T.astype(
+                    np.int64
+                )
+                if not len(group):
+                    continue
+                shape = tuple(int(numbers.max()) + 1 for numbers in (group, length, errors))
+                keys, times = np.unique(np.ravel_multi_index((group, length, errors), shape), return_counts=True)
+                rows = zip(
+                    *(numbers.tolist() for numbers in np.unravel_index(keys, shape)), times.tolist(), strict=True
+                )
+                self.hits.update({(side, g, end, removed, wrong): n for g, removed, wrong, n in rows})
 
 
 def cutadapt_report(

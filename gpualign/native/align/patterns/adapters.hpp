@@ -8,9 +8,11 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
 #include <vector>
 
 #include "algo/align/patterns/column.hpp"
+#include "simd/vector.hpp"
 
 namespace gpualign {
 
@@ -120,76 +122,33 @@ private:
 // Which of several adapters a read may have, by the columns of all of them side by side.
 class AdapterColumns {
 public:
-    explicit AdapterColumns(const std::vector<Adapter>& adapters) {
-        const size_t n = adapters.size();
-        for (auto* words : {&first_up_, &first_row_, &pv_, &mv_}) words->resize(n);
-        for (auto* values : {&top_, &score_, &first_, &last_}) values->resize(n);
-        eq_.resize(5 * n);
+    explicit AdapterColumns(const std::vector<Adapter>& adapters)
+        : stride_((adapters.size() + Words::lanes - 1) / Words::lanes * Words::lanes) {
+        for (auto* words : {&first_up_, &first_row_, &top_, &pv_, &mv_}) words->resize(stride_);
+        for (auto* values : {&rows_, &first_, &last_}) values->resize(stride_);
         for (const Adapter& each : adapters) columns_ = std::max(columns_, each.rows() + 1);
-        limits_.resize(size_t(columns_) * n);
-        for (size_t a = 0; a < n; a++) {
+        eq_.resize(5 * stride_);
+        limits_.resize(size_t(columns_) * stride_, -1);
+        for (size_t a = 0; a < adapters.size(); a++) {
             const Adapter& each = adapters[a];
-            const int rows = std::min(each.rows(), 64);
-            top_[a] = rows - 1;
+            rows_[a] = std::min(each.rows(), 64);
+            top_[a] = uint64_t(1) << (rows_[a] - 1);
             first_up_[a] = !each.may(kReadStart);
             first_row_[a] = each.may(kAdapterStart) ? 0 : ~uint64_t(0);
-            for (int i = 0; i < rows; i++)
+            for (int64_t i = 0; i < rows_[a]; i++)
                 for (size_t code = 0; code < 4; code++)
-                    if (each.symbol(i) >> code & 1) eq_[(code + 1) * n + a] |= uint64_t(1) << i;
-            for (int c = 0; c < columns_; c++) limits_[size_t(c) * n + a] = each.limit_at(c);
+                    if (each.symbol(int(i)) >> code & 1) eq_[(code + 1) * stride_ + a] |= uint64_t(1) << i;
+            for (int c = 0; c < columns_; c++) limits_[size_t(c) * stride_ + a] = each.limit_at(c);
         }
     }
 
     // Columns [first(a), last(a)] of the adapters [begin, end) where a full match may end; last < 0: there are none.
     // Looks at columns (from, to] of the read, whose symbols are 0 or 1 + a base.
     void run(const uint8_t* read, int from, int to, size_t begin, size_t end) {
-        if (end - begin == 1) return run_one(read, from, to, begin);
-        const size_t n = top_.size();
-        uint64_t *pv = pv_.data(), *mv = mv_.data();
-        int64_t *score = score_.data(), *first = first_.data(), *last = last_.data();
-        const int64_t* top = top_.data();
-        const uint64_t* row_up = first_up_.data();
-        for (size_t a = begin; a < end; a++) {
-            pv[a] = from ? ~uint64_t(0) : first_row_[a], mv[a] = 0;
-            score[a] = pv[a] ? top[a] + 1 : 0;
-            first[a] = last[a] = -1;
-        }
-        for (int j = from; j < to; j++) {
-            const uint64_t* eq = &eq_[size_t(read[j]) * n];
-            const int64_t* limit = &limits_[size_t(std::min(j + 1, columns_ - 1)) * n];
-            for (size_t a = begin; a < end; a++) {
-                SearchColumn<uint64_t> column{pv[a], mv[a]};
-                uint64_t up, down;
-                column.step(eq[a], row_up[a], 0, up, down);
-                pv[a] = column.pv, mv[a] = column.mv;
-                score[a] += int64_t(up >> top[a] & 1) - int64_t(down >> top[a] & 1);
-                const bool hit = score[a] <= limit[a];
-                first[a] = hit && first[a] < 0 ? j + 1 : first[a];
-                last[a] = hit ? j + 1 : last[a];
-            }
-        }
+        if (end - begin == 1) return run_some<uint64_t, int64_t>(read, from, to, begin);
+        for (size_t a = begin / Words::lanes * Words::lanes; a < end; a += Words::lanes)
+            run_some<Words, Vec<int64_t>>(read, from, to, a);
     }
-    // One adapter, with its column in registers.
-    void run_one(const uint8_t* read, int from, int to, size_t a) {
-        const size_t n = top_.size();
-        const uint64_t eq[5] = {eq_[a], eq_[n + a], eq_[2 * n + a], eq_[3 * n + a], eq_[4 * n + a]},
-                       up_in = first_up_[a];
-        SearchColumn<uint64_t> column{from ? ~uint64_t(0) : first_row_[a], 0};
-        const int64_t top = top_[a];
-        int64_t score = column.pv ? top + 1 : 0, first = -1, last = -1;
-        for (int j = from; j < to; j++) {
-            uint64_t up, down;
-            column.step(eq[read[j]], up_in, 0, up, down);
-            score += int64_t(up >> top & 1) - int64_t(down >> top & 1);
-            if (score <= limits_[size_t(std::min(j + 1, columns_ - 1)) * n + a]) {
-                if (first < 0) first = j + 1;
-                last = j + 1;
-            }
-        }
-        pv_[a] = column.pv, mv_[a] = column.mv;
-        first_[a] = first, last_[a] = last;
-    }
-
     int first(size_t a) const { return int(first_[a]); }
     int last(size_t a) const { return int(last_[a]); }
     // Whether the read may end within an adapter.
@@ -203,9 +162,46 @@ public:
     }
 
 private:
+    using Words = Vec<uint64_t>;
+    template <class Value, class T> static Value at(const std::vector<T>& values, size_t a) {
+        if constexpr (std::is_integral_v<Value>) return values[a];
+        else return Value::load(values.data() + a);
+    }
+    template <class Value, class T> static void put(std::vector<T>& values, size_t a, Value value) {
+        if constexpr (std::is_integral_v<Value>) values[a] = value;
+        else value.store(values.data() + a);
+    }
+    // -1 where the bits of `one` are in `all`, else 0.
+    static int64_t set_in(uint64_t all, uint64_t one) { return -int64_t((all & one) != 0); }
+    static Vec<int64_t> set_in(Words all, Words one) { return ((all & one) == one).as<int64_t>(); }
+    static int64_t above(int64_t a, int64_t b) { return -int64_t(a > b); }
+    static Vec<int64_t> above(Vec<int64_t> a, Vec<int64_t> b) { return a > b; }
+    static int64_t one_of(int64_t mask, int64_t yes, int64_t no) { return mask ? yes : no; }
+    static Vec<int64_t> one_of(Vec<int64_t> mask, Vec<int64_t> yes, Vec<int64_t> no) { return select(mask, yes, no); }
+
+    // The adapters from `a` on that a word has.
+    template <class Word, class Value> void run_some(const uint8_t* read, int from, int to, size_t a) {
+        const Word up_in = at<Word>(first_up_, a), top = at<Word>(top_, a), none(0);
+        const Value rows = at<Value>(rows_, a);
+        SearchColumn<Word> column{from ? Word(~uint64_t(0)) : at<Word>(first_row_, a), none};
+        Value score = rows & set_in(column.pv, top), first(-1), last(-1);
+        for (int j = from; j < to; j++) {
+            Word up, down;
+            column.step(at<Word>(eq_, size_t(read[j]) * stride_ + a), up_in, none, up, down);
+            score = score - set_in(up, top) + set_in(down, top);
+            const Value missed = above(score, at<Value>(limits_, size_t(std::min(j + 1, columns_ - 1)) * stride_ + a));
+            const Value column_number(j + 1);
+            last = one_of(missed, last, column_number);
+            first = one_of(above(first, Value(-1)), first, last);
+        }
+        put(pv_, a, column.pv), put(mv_, a, column.mv);
+        put(first_, a, first), put(last_, a, last);
+    }
+
+    size_t stride_;  // adapters, rounded up to whole vectors
     int columns_ = 1;
-    std::vector<uint64_t> first_up_, first_row_, pv_, mv_, eq_;
-    std::vector<int64_t> top_, score_, first_, last_, limits_;
+    std::vector<uint64_t> first_up_, first_row_, top_, pv_, mv_, eq_;
+    std::vector<int64_t> rows_, first_, last_, limits_;
 };
 
 }  // namespace gpualign
