@@ -109,7 +109,7 @@ def run_search(params: SearchParams, files: SearchFiles, options: RunOptions) ->
     if files.plot is not None:
         from gpualign.search.plot import draw
 
-        draw(counts, files.plot)
+        draw(counts, files.plot, params.merge)
     if counts.targets == 0:
         run.warn("there are no targets")
     hits = int(counts.hits.sum())

@@ -100,6 +100,8 @@ def _check(
         raise UsageError("--split writes reads by their barcodes to files of its own: it needs --trim, and no -o")
     if params.alphabet != "dna" or params.pam or params.fixed or params.max_ambiguous or params.ends == "free":
         raise UsageError("adapters are dna without --pam, --fixed, --max-n and --ends (see ^ and $ in --trim)")
+    if options.device not in ("auto", "cpu"):
+        raise UsageError(f"reads are trimmed on the CPU: --trim cannot be used with --device {options.device}")
     if params.max_bulges not in (None, 0) or options.dask is not None or options.output_format != "tsv":
         raise UsageError("--trim cannot be used with --max-bulges, --dask or a table's format")
     if files.form != "table" or files.counts or files.plot or params.path or params.best_per_target or params.within:

@@ -13,6 +13,7 @@ from gpualign.align.patterns.cpu import SearchHits
 from gpualign.search.offtargets import Genes
 from gpualign.text.annotation import read_annotation
 from tests.helpers.files import rows_of, write_fasta
+from tests.helpers.implementations import same_on_gpu
 from tests.helpers.sequences import reverse_complement
 
 #: thousandths by position
@@ -185,3 +186,14 @@ def test_what_cannot_be_scored(cli, tmp_path: Path, options: str, status: int, m
     words = options.format(table=tmp_path / "factors", none=tmp_path / "none").split()
     found, _, errors = cli("search", "-P", "ACGTACGT", path, "-k", "0", *words)
     assert (found, message in errors) == (status, True), errors
+
+
+@pytest.mark.gpu
+def test_a_gpu_scores_and_sums_the_same(genome: tuple[Path, list[str], str], tmp_path: Path) -> None:
+    path, guides, text = genome
+    summary = tmp_path / "summary.tsv"
+    how = ("-k", 3, "--pam", "NGG", "--max-bulges", 1, "--score", "mit", "--matched", "lower", "--summary", summary)
+    same_on_gpu("search", "-P", ",".join(guides), path, *how, output=tmp_path / "sites.tsv")
+    (first, second) = rows_of(summary)
+    plain = sites(guides, text, 0)
+    assert [int(row["m0b0"]) for row in (first, second)] == [sum(key[0] == guide for key in plain) for guide in guides]

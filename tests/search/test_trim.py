@@ -264,6 +264,7 @@ def test_the_report(cli, pairs: tuple[Path, Path], tmp_path: Path) -> None:
         ("-P ACGT --trim 3 --split by -o x.fq", 2, "--split writes reads by their barcodes"),
         ("-P ACGT --trim 3 --action mask --poly-a", 2, "--poly-a cuts what adapters leave"),
         ("-P ACGT --quality-cutoff 20", 2, "adapters are cut off where --trim says"),
+        ("-P ACGT --trim 3 --device cuda", 2, "reads are trimmed on the CPU"),
         ("--quality-cutoff 20,x", 2, "a quality cutoff is a number"),
         ("--umi 8Q", 2, "a UMI is bases (M)"),
         ("-P ACGT -k 1 --discard trimmed", 2, "--discard is for reads with adapters"),
@@ -272,7 +273,7 @@ def test_the_report(cli, pairs: tuple[Path, Path], tmp_path: Path) -> None:
 )
 def test_options_that_do_not_go_together(cli, tmp_path: Path, options: str, status: int, message: str) -> None:
     path = write_fasta(tmp_path / "r.fa", ["ACGTACGT"])
-    found, out, errors = cli("search", *options.split(), path)
+    found, out, errors = cli("search", *options.split(), path, device=None)
     assert (found, out) == (status, b"")
     assert message in errors
 
