@@ -59,8 +59,8 @@ class Group:
 
     @property
     def barcode(self) -> bytes:
-        """The symbols, without marks."""
-        return b"".join(dict.fromkeys(each.symbols for each in (self.front, self.back) if each))
+        """The symbols of the first adapter, without marks."""
+        return next(each.symbols for each in (self.front, self.back) if each)
 
 
 def groups_of(named: Sequence[Named], params: SearchParams, trim: TrimParams, path: str | None = None) -> list[Group]:

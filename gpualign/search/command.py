@@ -54,8 +54,8 @@ def command(**values: Any) -> None:
         raise UsageError("--bed and --paf are two formats of one output: give one of them")
     trim, mates = take(TrimParams, values), take(TrimFiles, values)
     no_patterns = trim.wanted and trim.trim is None
-    if given is not None and no_patterns:
-        raise UsageError("adapters are cut off where --trim says: give it with -P")
+    if no_patterns and any(value is not None for value in (given, values["max_errors"], values["error_rate"])):
+        raise UsageError("adapters, and their errors, are cut off where --trim says: give it, too")
     if given is None and len(names) < 2 and not no_patterns:
         raise UsageError("name a file of patterns (or give them with -P) and at least one of targets")
     values["patterns"], targets = (None, names) if given is not None or no_patterns else (names[0], names[1:])

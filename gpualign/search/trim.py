@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.errors import InputError, UsageError, check_count, counted
+from gpualign.notices import notices_to
 from gpualign.params import RunOptions
 from gpualign.reads.lanes import paired_reads
 from gpualign.reads.reads import Reads, ReadSource
@@ -58,6 +59,7 @@ def run_trim(
     counts = TrimCounts(sides)
     reuse_memory(one_heap=True)  # batches of the same size again and again
     with contextlib.ExitStack() as stack:
+        stack.enter_context(notices_to(run.warn))
         sources = [
             stack.enter_context(ReadSource(path, files.reference, comments=True, threads=options.threads, opened=raw))
             for path, raw in zip(files.targets, open_together(files.targets, stack), strict=True)
@@ -94,6 +96,8 @@ def _check(
         raise UsageError("reads to be trimmed are one file, R1 and R2, or one file with --interleaved")
     if not paired and (mates.other_patterns or mates.mates != "both" or mates.paired_output or trim.unique_dual):
         raise UsageError("only pairs have an R2: give R1 and R2, or --interleaved")
+    if trim.umi is not None and "," in trim.umi and not paired:
+        raise UsageError("only pairs have an R2: --umi needs one part")
     if trim.unique_dual and not mates.other_patterns:
         raise UsageError("--unique-dual compares the adapters of R1 with those of R2: give --patterns2 or --pattern2")
     if files.split is not None and (trim.trim is None or options.output or mates.paired_output):
@@ -157,7 +161,7 @@ class Trimmer:
 
     Attributes:
         combined: a barcode is one of R1 and one of R2.
-        names: of the barcodes; the number after the last one means that there is none.
+        names: of the barcodes, where they are wanted; the number after the last one means that there is none.
         tags: BC of each.
     """
 
@@ -166,7 +170,9 @@ class Trimmer:
         self._sets = [native_set(each, params.bulges != 0) if each else None for each in groups]
         first, second = groups[0] or groups[-1], groups[-1] or groups[0]
         self.combined = first is not second and not trim.unique_dual
-        if self.combined:
+        if not (split or trim.barcode_tag):
+            pairs, self.names = [], []
+        elif self.combined:
             pairs = [(a, b) for a in first for b in second]
             self.names = [f"{a.name}-{b.name}" for a, b in pairs]
         else:
@@ -208,8 +214,7 @@ class Trimmer:
         if trim.umi is not None:
             cut = [_with_umis(batch, umis, trim.umi_to) for batch in cut]
         barcode = self._barcode(group)
-        tags = self.tags if trim.barcode_tag else []
-        written = formatted(form, cut, wanted, barcode, tags, self._split)
+        written = formatted(form, cut, wanted, barcode, self.tags if trim.barcode_tag else [], self._split)
         low = [int((b.lengths - s - k[3] + k[2]).sum()) for b, k, s in zip(batches, kept, skips, strict=True)]
         return written, Found(
             reads=count,

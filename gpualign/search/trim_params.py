@@ -100,7 +100,8 @@ class TrimParams:
     def umi_parts(self) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
         """Intervals of the UMI in R1 and in R2, and what is cut off as the last one, (start, end) with start = end."""
         parts = [] if self.umi is None else self.umi.upper().split(",")
-        if len(parts) > 2 or any(part and not re.fullmatch(r"(?:\d{1,4}[MS])+", part) for part in parts):
+        well_formed = all(re.fullmatch(r"(?:\d{1,4}[MS])*", part) for part in parts)
+        if len(parts) > 2 or not well_formed or (parts and not any("M" in part for part in parts)):
             raise UsageError(f"a UMI is bases (M) and skipped bases (S), such as 8M or 8M4S,8M, not {self.umi!r}")
         found: list[list[tuple[int, int]]] = []
         for part in (*parts, "", "")[:2]:
