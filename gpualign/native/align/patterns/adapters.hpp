@@ -121,6 +121,8 @@ private:
 
 // Which of several adapters a read may have, by the columns of all of them side by side.
 class AdapterColumns {
+    using Words = Vec<uint64_t>;
+
 public:
     explicit AdapterColumns(const std::vector<Adapter>& adapters)
         : stride_((adapters.size() + Words::lanes - 1) / Words::lanes * Words::lanes) {
@@ -149,6 +151,35 @@ public:
         for (size_t a = begin / Words::lanes * Words::lanes; a < end; a += Words::lanes)
             run_some<Words, Vec<int64_t>>(read, from, to, a);
     }
+    static constexpr int reads_at_once = Words::lanes;
+    // The first adapter in several reads, one a lane, with its columns in read order: a single read would wait for each
+    // operation's result. `symbols` has those of each column next to each other, 0 after a read's end.
+    void run_reads(const uint8_t* symbols, const int64_t* sizes, int longest) {
+        alignas(sizeof(Words)) uint64_t eq[Words::lanes];
+        const Words up_in(first_up_[0]), top(top_[0]), none(0);
+        const Vec<int64_t> size = Vec<int64_t>::load(sizes);
+        SearchColumn<Words> column{Words(first_row_[0]), none};
+        Vec<int64_t> score = Vec<int64_t>(rows_[0]) & set_in(column.pv, top), first(-1), last(-1);
+        for (int j = 0; j < longest; j++, symbols += Words::lanes) {
+            for (int lane = 0; lane < Words::lanes; lane++) eq[lane] = eq_[symbols[lane] * stride_];
+            SearchColumn<Words> next = column;
+            Words up, down;
+            next.step(Words::load(eq), up_in, none, up, down);
+            const Vec<int64_t> number(j + 1), within = number < size + Vec<int64_t>(1);
+            const Vec<int64_t> limit(limits_[size_t(std::min(j + 1, columns_ - 1)) * stride_]);
+            score = score - set_in(up, top) + set_in(down, top);
+            column.pv = select(within.as<uint64_t>(), next.pv, column.pv);
+            column.mv = select(within.as<uint64_t>(), next.mv, column.mv);
+            last = select((score > limit) | ~within, last, number);
+            first = select(first > Vec<int64_t>(-1), first, last);
+        }
+        lanes_pv_ = column.pv, lanes_mv_ = column.mv, lanes_first_ = first, lanes_last_ = last;
+    }
+    // Makes a lane's result that of the first adapter.
+    void take(int lane) {
+        pv_[0] = lanes_pv_[lane], mv_[0] = lanes_mv_[lane];
+        first_[0] = lanes_first_[lane], last_[0] = lanes_last_[lane];
+    }
     int first(size_t a) const { return int(first_[a]); }
     int last(size_t a) const { return int(last_[a]); }
     // Whether the read may end within an adapter.
@@ -162,7 +193,6 @@ public:
     }
 
 private:
-    using Words = Vec<uint64_t>;
     template <class Value, class T> static Value at(const std::vector<T>& values, size_t a) {
         if constexpr (std::is_integral_v<Value>) return values[a];
         else return Value::load(values.data() + a);
@@ -202,6 +232,8 @@ private:
     int columns_ = 1;
     std::vector<uint64_t> first_up_, first_row_, top_, pv_, mv_, eq_;
     std::vector<int64_t> rows_, first_, last_, limits_;
+    Words lanes_pv_, lanes_mv_;
+    Vec<int64_t> lanes_first_, lanes_last_;
 };
 
 }  // namespace gpualign

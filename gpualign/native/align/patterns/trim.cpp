@@ -51,9 +51,11 @@ public:
     }
 
     // The best group: that of the highest score, of these with the fewest errors, of these the first.
-    AdapterHit best(const uint8_t* read, int size) {
+    // lane: of the reads that run_reads() has looked at; -1: none.
+    AdapterHit best(const uint8_t* read, int size, int lane) {
         AdapterHit best;
-        scan(read, size, 0, groups_.size());
+        if (lane >= 0) columns_.take(lane);
+        else scan(read, size, 0, groups_.size());
         found_.clear();
         for (size_t g = 0; g < groups_.size(); g++)
             if (candidate(g, size) || (groups_[g].back >= 0 && !groups_[g].front_needed)) found_.push_back(g);
@@ -67,6 +69,24 @@ public:
                 best = hit;
         }
         return best;
+    }
+
+    // Whether several reads are looked at together.
+    bool takes_reads() const {
+        return adapters_.size() == 1 && adapters_[0].rows() <= 64 && adapters_[0].may(kReadStart) &&
+               adapters_[0].may(kReadStop);
+    }
+    void run_reads(const std::vector<std::vector<uint8_t>>& reads) {
+        constexpr int lanes = AdapterColumns::reads_at_once;
+        alignas(64) int64_t sizes[lanes] = {};
+        size_t longest = 0;
+        for (const auto& read : reads) longest = std::max(longest, read.size());
+        symbols_.assign(longest * lanes, 0);
+        for (size_t lane = 0; lane < reads.size(); lane++) {
+            sizes[lane] = int64_t(reads[lane].size());
+            for (size_t i = 0; i < reads[lane].size(); i++) symbols_[i * lanes + lane] = reads[lane][i];
+        }
+        columns_.run_reads(symbols_.data(), sizes, int(longest));
     }
 
 private:
@@ -144,6 +164,7 @@ private:
     std::vector<AdapterGroup> groups_;
     std::vector<size_t> found_;
     std::vector<AdapterMatch> matches_;
+    std::vector<uint8_t> symbols_;
 };
 
 // [begin, end) of the qualities that are kept: the sums of what they lack from each end are largest there (bwa's
@@ -181,20 +202,33 @@ auto trim_reads(const Arrays& reads, const std::optional<AdapterSet>& adapters, 
     {
         nb::gil_scoped_release release;
         std::optional<AdapterSet> set = adapters;
-        std::vector<uint8_t> codes;
+        const bool together = set && set->takes_reads();
+        std::vector<std::vector<uint8_t>> codes(AdapterColumns::reads_at_once);
         for (size_t r = 0; r < count; r++) {
-            const int size = int(view.length(r));
-            int first = std::min(skip, size), last = size;
-            if (view.qualities && (quality_front || quality_back)) {
-                const auto [from, to] =
-                    good_qualities(view.quality(r) + first, size - first, quality_front, quality_back);
-                last = first + to, first += from;
+            const size_t lane = r % codes.size();
+            if (lane == 0) {
+                for (size_t n = 0; n < codes.size(); n++) {
+                    codes[n].clear();
+                    const size_t each = r + n;
+                    if (each >= count) continue;
+                    const int size = int(view.length(each));
+                    int first = std::min(skip, size), last = size;
+                    if (view.qualities && (quality_front || quality_back)) {
+                        const auto [from, to] =
+                            good_qualities(view.quality(each) + first, size - first, quality_front, quality_back);
+                        last = first + to, first += from;
+                    }
+                    good_begin[each] = first, good_end[each] = last;
+                    codes[n].resize(size_t(last - first));
+                    const char* bases = view.bases_of(each) + first;
+                    for (int i = 0; i < last - first; i++) codes[n][size_t(i)] = kCodes.code[uint8_t(bases[i])];
+                }
+                if (together) set->run_reads(codes);
             }
-            good_begin[r] = first, good_end[r] = last;
-            codes.resize(size_t(size));
-            for (int i = 0; i < size; i++) codes[size_t(i)] = kCodes.code[uint8_t(view.bases_of(r)[i])];
+            const uint8_t* read = codes[lane].data();
+            int first = 0, last = int(codes[lane].size());  // of what is left
             for (int time = 0; set && time < times; time++) {
-                const AdapterHit hit = set->best(codes.data() + first, last - first);
+                const AdapterHit hit = set->best(read + first, last - first, together && time == 0 ? int(lane) : -1);
                 if (hit.group < 0) break;
                 const int removed_front = hit.front.length ? hit.front.stop : 0,
                           removed_back = hit.back.length ? last - first - hit.back.start : 0;
@@ -203,11 +237,11 @@ auto trim_reads(const Arrays& reads, const std::optional<AdapterSet>& adapters, 
                 first += removed_front, last -= removed_back;
             }
             if (poly_a) {
-                const int tail = tail_length(codes.data() + first, last - first, poly_a == 1 ? 1 : 4, poly_a == 2);
+                const int tail = tail_length(read + first, last - first, poly_a == 1 ? 1 : 4, poly_a == 2);
                 (poly_a == 1 ? last : first) += poly_a == 1 ? -tail : tail;
                 poly[r] = tail;
             }
-            begin[r] = first, end[r] = last;
+            begin[r] = good_begin[r] + first, end[r] = good_begin[r] + last;
         }
     }
     return tuple_of(to_numpy(std::move(begin)), to_numpy(std::move(end)), to_numpy(std::move(good_begin)),
