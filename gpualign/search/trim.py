@@ -66,6 +66,8 @@ def run_trim(
         ]
         for source in sources:
             source.alphabet = "any"  # which leaves their case
+            if source.paired and not paired:
+                raise InputError("its first read is one of a pair (give --interleaved)", source.path)
         apart = paired and (files.split is not None or mates.paired_output is not None)
         form = form_of(options.output, files, sources, apart)
         header, every = sources[0].header, not work.combined

@@ -186,6 +186,8 @@ def test_umis_and_barcodes_in_bam(cli, pairs: tuple[Path, Path], tmp_path: Path)
     found = [record.get_tag("BC") if record.has_tag("BC") else None for record in records]
     assert found == ["TTGC", "TTGC", None, None, "TTGC", "TTGC", None, None]
     again = tmp_path / "again.bam"
+    status, _, errors = cli("search", bam, "--min-length", "20", "-q", "-o", again)
+    assert (status, "its first read is one of a pair" in errors, again.exists()) == (3, True, False)
     assert cli("search", bam, "--interleaved", "--min-length", "20", "-q", "-o", again)[0] == 0
     with pysam.AlignmentFile(str(again), check_sq=False) as file:
         assert [record.to_string() for record in file] == [records[i].to_string() for i in (0, 1, 2, 3, 4, 5)]
