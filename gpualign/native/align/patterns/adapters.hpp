@@ -31,7 +31,7 @@ public:
     // symbols: sets of bases; rate: errors a base; overlap: the fewest bases of the adapter.
     Adapter(std::vector<uint8_t> symbols, uint8_t ends, double rate, int overlap, bool indels)
         : symbols_(std::move(symbols)), ends_(ends), rate_(rate), overlap_(std::min(overlap, rows())), indels_(indels),
-          limit_(int(rate * rows())), counted_{0} {
+          limit_(errors_in(rows())), counted_{0} {
         for (uint8_t symbol : symbols_) counted_.push_back(counted_.back() + (symbol != 15));
     }
 
@@ -40,12 +40,12 @@ public:
     bool may(AdapterEnds end) const { return ends_ & end; }
     int limit() const { return limit_; }
     // The most errors of the first `rows`, which may not be fewer than the overlap; -1: none.
-    int limit_of_rows(int rows) const { return rows < overlap_ ? -1 : int(rate_ * rows); }
+    int limit_of_rows(int rows) const { return rows < overlap_ ? -1 : errors_in(rows); }
     // The most errors of a full match that ends after so many bases of the read, and may begin before it.
     int limit_at(int column) const {
         if (!may(kAdapterStart) || column >= rows()) return limit_;
         int most = -1;
-        for (int errors = 0; errors <= limit_ && errors <= rate_ * std::min(rows(), column + errors); errors++)
+        for (int errors = 0; errors <= limit_ && errors <= errors_in(std::min(rows(), column + errors)); errors++)
             if (column + errors >= overlap_) most = errors;
         return most;
     }
@@ -59,7 +59,7 @@ public:
         const auto consider = [&](int row, int column) {
             const Cell& cell = cells_[size_t(row)];
             const int begin = std::max(0, -cell.origin), length = row - begin;
-            if (length < overlap_ || cell.cost > rate_ * (counted_[size_t(row)] - counted_[size_t(begin)])) return;
+            if (length < overlap_ || cell.cost > errors_in(counted_[size_t(row)] - counted_[size_t(begin)])) return;
             const int best_length = best.rows + std::min(best.origin, 0);
             if (best.cost < 0 ||
                 (cell.score > best.score && (cell.origin <= best.origin + rows() / 2 || length > best_length)))
@@ -105,6 +105,8 @@ public:
 
 private:
     static constexpr int kNoGap = 1 << 16;
+    // The most errors in so many bases; a rate such as 2 / 13 gives 2 of 13, however it is rounded.
+    int errors_in(int bases) const { return int(rate_ * bases + 1e-9); }
     struct Cell {
         int cost, score, origin;  // origin: where in the read it begins; -i: with row i of the adapter
     };
