@@ -177,6 +177,13 @@ BENCHMARKS = {
         quick="--rounds 1 --quick",
         genomes=("chr20",),
     ),
+    "guides": Benchmark(
+        "guides.py",
+        cpu=("check --device cpu --save",),
+        cuda=("gpu --device {device} --save", "many --device {device} --save"),
+        quick="--bases 2000000 --guides 20 --rounds 1",
+    ),
+    "trim": Benchmark("trim.py", cpu=("adapters --save", "barcodes --save"), quick="--pairs 2000 --rounds 1"),
     "search-recall": Benchmark("search_recall.py", cpu=("",), quick="--queries 5"),
     "gapsmis": Benchmark("gapsmis.py", cpu=("cpu",), cuda=("gpu cpu",)),
     "lcs": Benchmark(

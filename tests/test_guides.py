@@ -228,6 +228,12 @@ def test_off_targets_and_barcodes(tmp_path: Path) -> None:
     assert {"g1", "g2", "g3"} == set(exact)
     by_barcode = {path.stem: path.read_text().count("\n") // 4 for path in (tmp_path / "by_barcode").iterdir()}
     assert by_barcode == {"bc1": 334, "bc2": 333, "unassigned": 333}
+    trimmed = {path.stem: path.read_text().split("\n")[1::4] for path in (tmp_path / "trimmed_by_barcode").iterdir()}
+    assert {name: len(reads) for name, reads in trimmed.items()} == by_barcode
+    assert len({len(read) for read in trimmed["bc1"]}) < 3  # reads of one length, without their barcodes
+    for name in ("t1", "t2"):
+        assert gzip.decompress((tmp_path / f"{name}.fastq.gz").read_bytes()).count(b"\n") > 2000
+    assert (tmp_path / "plate" / "unassigned_2.fastq").exists()
 
 
 def test_an_otu_table(tmp_path: Path) -> None:

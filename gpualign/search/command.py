@@ -10,6 +10,7 @@ from gpualign.errors import UsageError
 from gpualign.fields import take
 from gpualign.options import headed, options_of, run_options, table_options, take_run_options
 from gpualign.search.params import SearchFiles, SearchParams
+from gpualign.search.trim_params import ADAPTER_ERROR_RATE, TrimFiles, TrimParams
 from gpualign.text.paths import listed_files
 
 
@@ -24,6 +25,8 @@ from gpualign.text.paths import listed_files
     click.option("--bed", is_flag=True, help="Write BED, with the distance as the score."),
     click.option("--paf", is_flag=True, help="Write PAF."),
 )
+@options_of(TrimParams)
+@options_of(TrimFiles)
 @table_options
 @options_of(SearchFiles)
 @run_options
@@ -39,6 +42,7 @@ def command(**values: Any) -> None:
       gpualign search guides.txt genome.fa -k 3 --pam NGG -p -o sites.tsv
       gpualign search -P GATTACA,ACGTNNACGT reads.fq.gz -k 1
       gpualign search barcodes.fa reads.fq.gz -e 0.25 --within 150 --best-per-target --split by_barcode
+      gpualign search -P AGATCGGAAGAGC r1.fq.gz r2.fq.gz --trim 3 -o out1.fq.gz --paired-output out2.fq.gz
     """
     options = take_run_options(values)
     from gpualign.plots.drawing import check_plot
@@ -48,17 +52,32 @@ def command(**values: Any) -> None:
     bed, paf = values.pop("bed"), values.pop("paf")
     if bed and paf:
         raise UsageError("--bed and --paf are two formats of one output: give one of them")
-    if given is None and len(names) < 2:
+    trim, mates = take(TrimParams, values), take(TrimFiles, values)
+    no_patterns = trim.wanted and trim.trim is None
+    if no_patterns and any(value is not None for value in (given, values["max_errors"], values["error_rate"])):
+        raise UsageError("adapters, and their errors, are cut off where --trim says: give it, too")
+    if given is None and len(names) < 2 and not no_patterns:
         raise UsageError("name a file of patterns (or give them with -P) and at least one of targets")
-    values["patterns"], targets = (None, names) if given is not None else (names[0], names[1:])
+    values["patterns"], targets = (None, names) if given is not None or no_patterns else (names[0], names[1:])
     values["targets"] = tuple(file for text in targets for file in listed_files(text))
-    values["given"] = () if given is None else tuple(text.strip() for text in given.split(","))
+    values["given"] = ("",) * no_patterns if given is None else tuple(text.strip() for text in given.split(","))
     values["form"] = "bed" if bed else "paf" if paf else "table"
     files = take(SearchFiles, values)
+    if trim.wanted:
+        from gpualign.search.trim import run_trim
+
+        if values["max_errors"] is None and values["error_rate"] is None:
+            values["error_rate"] = ADAPTER_ERROR_RATE
+        values["merge"] = bool(values["merge"])
+        run_trim(take(SearchParams, values), trim, files, mates, options)
+        return
+    if mates != TrimFiles():
+        raise UsageError("options of mates are for reads that are trimmed: give --trim")
     if files.form != "table" and options.output_format != "tsv":
         raise UsageError(f"--{files.form} is text: it cannot be used with {options.output_format}")
     if files.plot is not None:
         check_plot(files.plot)
     if values["merge"] is None:  # what is counted is loci
-        values["merge"] = files.counts is not None or files.plot is not None
+        values["merge"] = any((files.counts, files.summary, files.plot))
+    values["path"] = values["path"] or files.score is not None or files.matched == "lower"
     run_search(take(SearchParams, values), files, options)

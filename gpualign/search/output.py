@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 from collections.abc import Iterator
 
@@ -12,9 +13,11 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.align.patterns.cpu import Patterns, SearchHits
 from gpualign.errors import GpualignError, UsageError
-from gpualign.search.params import SearchParams
+from gpualign.search.offtargets import Genes, Score, with_lower_case
+from gpualign.search.params import SearchFiles, SearchParams
 from gpualign.search.select import FoundHits
 from gpualign.sequences.offsets import offsets_of
+from gpualign.text.annotation import read_annotation
 from gpualign.text.output_file import OutputFile, open_output
 from gpualign.text.table import Column, Names, cigars, constant, format_rows, integers, signs, texts
 from gpualign.text.table_output import Kind
@@ -23,30 +26,49 @@ _UNASSIGNED = "unassigned"
 _MATCH = 7  # '=' of a CIGAR
 
 
-def columns_of(params: SearchParams) -> dict[str, Kind]:
+def columns_of(params: SearchParams, files: SearchFiles) -> dict[str, Kind]:
     """Names of the table's columns and what they hold."""
     columns: dict[str, Kind] = {"pattern": "text", "target": "text", "strand": "text", "tstart": "integer"}
     columns |= {"tend": "integer", "plen": "integer"}
     if params.ends == "free":
         columns |= {"pstart": "integer", "pend": "integer"}
     columns |= {"distance": "integer"}
-    return columns | ({"cigar": "text", "matched": "text"} if params.path else {})
+    columns |= {"cigar": "text", "matched": "text"} if params.path else {}
+    columns |= {"score": "number"} if files.score is not None else {}
+    genes: dict[str, Kind] = {"gene": "text", "feature": "text", "gene_distance": "integer"}
+    return columns | (genes if files.annotate is not None else {})
 
 
 class Writer:
     """Lines of hits in one of three forms."""
 
-    def __init__(self, params: SearchParams, patterns: Patterns, form: str) -> None:
-        self._params, self._patterns, self._form = params, patterns, form
-        self._names = Names(patterns.names)
+    def __init__(self, params: SearchParams, patterns: Patterns, files: SearchFiles) -> None:
+        self._params, self._patterns, self._form = params, patterns, files.form
+        self._names, self._lower = Names(patterns.names), files.matched == "lower"
+        self._score = None if files.score is None else Score(files.score)
+        self._genes = None if files.annotate is None else Genes(read_annotation(files.annotate))
 
-    def lines(self, found: FoundHits) -> bytes:
+    def scores(self, found: FoundHits) -> NDArray[np.float64] | None:
+        """float64 (n,), of the hits; None: they are not asked for."""
+        after = (
+            0 if self._params.pam is None or self._params.pam.startswith("5:") else len(self._params.pam.split(":")[-1])
+        )
+        return None if self._score is None else self._score.of(self._patterns, found.hits, after)
+
+    def lines(self, found: FoundHits, scores: NDArray[np.float64] | None = None) -> bytes:
         hits = found.hits
         if not len(hits):
             return b""
         target = texts(found.names, found.name_offsets, hits.target)
         make = {"table": self._table, "bed": self._bed, "paf": self._paf}[self._form]
-        return format_rows(make(found, hits, target), len(hits))
+        columns = make(found, hits, target)
+        if scores is not None:
+            columns.append(_numbers_or_star(scores))
+        if self._genes is not None:
+            names = found.names.tobytes()
+            ends = found.name_offsets.tolist()
+            columns += self._genes.columns([names[a:b] for a, b in itertools.pairwise(ends)], hits)
+        return format_rows(columns, len(hits))
 
     def _table(self, found: FoundHits, hits: SearchHits, target: Column) -> list[Column]:
         columns = [self._names.column(hits.pattern), target, signs(hits.minus.astype(bool))]
@@ -56,7 +78,8 @@ class Writer:
         columns.append(integers(hits.distance))
         if self._params.path:
             columns.append(cigars(hits.operations, hits.operation_offsets))
-            columns.append(texts(hits.matched, hits.matched_offsets, np.arange(len(hits))))
+            matched = with_lower_case(hits) if self._lower else hits.matched
+            columns.append(texts(matched, hits.matched_offsets, np.arange(len(hits))))
         return columns
 
     def _bed(self, found: FoundHits, hits: SearchHits, target: Column) -> list[Column]:
@@ -79,6 +102,12 @@ class Writer:
             integers(hits.distance, "NM:i:"),
             cigars(operations, hits.operation_offsets, "cg:Z:"),
         ]
+
+
+def _numbers_or_star(values: NDArray[np.float64]) -> Column:
+    known = np.unique(values[~np.isnan(values)])
+    at = np.where(np.isnan(values), len(known), np.searchsorted(known, values))
+    return Names([*(f"{value:.4f}" for value in known.tolist()), "*"]).column(at)
 
 
 def _sums(values: NDArray[np.int64], offsets: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -107,7 +136,7 @@ def check_split(names: list[str]) -> None:
 
 
 @contextlib.contextmanager
-def _made_folder(path: str) -> Iterator[None]:
+def made_folder(path: str) -> Iterator[None]:
     """A folder that is gone again if it was made for a run that fails."""
     there = os.path.isdir(path)
     try:
@@ -129,7 +158,7 @@ class Splitter:
     def __init__(self, folder: str, patterns: Patterns, threads: int, stack: contextlib.ExitStack, kind: str) -> None:
         self._files: dict[int, OutputFile] = {}
         names = [*patterns.names, _UNASSIGNED]
-        stack.enter_context(_made_folder(folder))
+        stack.enter_context(made_folder(folder))
         for number, name in enumerate(names):
             self._files[number] = stack.enter_context(open_output(os.path.join(folder, f"{name}.{kind}"), threads))
         self._unassigned = len(patterns)

@@ -82,7 +82,7 @@ class SearchParams:
         False,
         "--merge/--no-merge",
         "Overlapping hits of a pattern on one strand count as one, the leftmost of the hits with the fewest errors.  "
-        "[default: --merge with --counts or --plot]",
+        "[default: --merge with --counts, --summary or --plot]",
     )
     best_per_target: bool = _which(
         False, "--best-per-target", "Write one hit per target, of the pattern with the fewest errors."
@@ -178,6 +178,30 @@ class SearchFiles:
     plot: str | None = _columns(
         None, "--plot", "Draw the hits of each pattern by distance (.png or .svg).", metavar="FILE"
     )
+    summary: str | None = _columns(
+        None,
+        "--summary",
+        "Write a row for each guide: its loci by mismatches and bulges (m1b0, ...), with --score their sum and the "
+        "guide's specificity.",
+        metavar="FILE",
+    )
+    score: str | None = _columns(
+        None,
+        "--score",
+        "Also write how likely each site is cut: mit (Hsu et al. 2013), or by a table of factors such as CFD's. Turns "
+        "-p on.",
+        metavar="mit|FILE",
+    )
+    matched: Literal["upper", "lower"] = _columns(
+        "upper", "--matched", "lower: what differs from the pattern is in lower case. Turns -p on."
+    )
+    annotate: str | None = _columns(
+        None,
+        "--annotate",
+        "Also write each hit's gene, whether it is in an exon, an intron or between genes, and the distance of the "
+        "nearest gene; of GTF, GFF3 or BED.",
+        metavar="FILE",
+    )
     header: bool = header_field()
     reference: str | None = _output(None, "--reference", "FASTA for targets in CRAM.", metavar="FILE")
 
@@ -186,10 +210,11 @@ class SearchFiles:
             raise UsageError("name at least one file of targets")
         if (self.patterns is None) == (not self.given):
             raise UsageError("give patterns in a file or with --pattern, not both")
+        check_choices(self)
         if self.inputs.count("-") > 1:
             raise UsageError("standard input can be read only once")
 
     @property
     def inputs(self) -> tuple[str | None, ...]:
         """All paths that are read."""
-        return (self.patterns, *self.targets)
+        return (self.patterns, *self.targets, None if self.score == "mit" else self.score, self.annotate)

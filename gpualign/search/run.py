@@ -22,6 +22,7 @@ from gpualign.run.malloc_tuning import reuse_memory
 from gpualign.run.run_context import RunContext
 from gpualign.run.select import Work
 from gpualign.run.stage import Backend, Run, Stage
+from gpualign.search.offtargets import GuideSums
 from gpualign.search.output import HitCounts, Splitter, Writer, check_split, columns_of
 from gpualign.search.params import SearchFiles, SearchParams
 from gpualign.search.patterns import given_patterns, make_patterns, read_patterns
@@ -55,7 +56,9 @@ def run_search(params: SearchParams, files: SearchFiles, options: RunOptions) ->
     """
     if files.split is not None and not params.best_per_target:
         raise UsageError("--split gives each target to one pattern: it needs --best-per-target")
-    run = RunContext("search", options, files.inputs, (files.counts, files.plot), reference=files.reference)
+    run = RunContext(
+        "search", options, files.inputs, (files.counts, files.summary, files.plot), reference=files.reference
+    )
     if files.split is not None:
         run.outputs.append(files.split)
     size = symbols_in_files(*files.targets)
@@ -66,8 +69,11 @@ def run_search(params: SearchParams, files: SearchFiles, options: RunOptions) ->
     patterns = make_patterns(named, params, size, files.patterns)
     if files.split is not None:
         check_split(patterns.names)
-    counts, writer = HitCounts(patterns), Writer(params, patterns, files.form)
-    output = run.table(columns_of(params), files.header) if files.form == "table" else run.output()
+    if (files.score or files.annotate) and files.form != "table":
+        raise UsageError(f"--{files.form} has no columns for scores and genes: leave it out")
+    counts, writer = HitCounts(patterns), Writer(params, patterns, files)
+    sums = None if files.summary is None else GuideSums(patterns, params.bulges, files.score is not None)
+    output = run.table(columns_of(params, files), files.header) if files.form == "table" else run.output()
     with run.opening(Work.of(KERNELS, size)) as opening, contextlib.ExitStack() as stack:
         backend = opening.backend()
         if backend.on_gpu:  # batch after batch wants buffers of the same sizes
@@ -87,17 +93,23 @@ def run_search(params: SearchParams, files: SearchFiles, options: RunOptions) ->
                     kind = "fasta" if found.records is None or found.records.qualities is None else "fastq"
                     splitter = Splitter(files.split, patterns, options.threads, stack, kind)
                 counts.add(found)
-                out.write(writer.lines(found))
+                scores = writer.scores(found)
+                out.write(writer.lines(found, scores))
+                if sums is not None:
+                    sums.add(found.hits, scores)
                 if splitter is not None:
                     splitter.write(found)
                 progress.update(found.symbols)
     if files.counts is not None:
         with open_output(files.counts, options.threads) as out:
             out.write(counts.table())
+    if files.summary is not None and sums is not None:
+        with open_output(files.summary, options.threads) as out:
+            out.write(sums.table())
     if files.plot is not None:
         from gpualign.search.plot import draw
 
-        draw(counts, files.plot)
+        draw(counts, files.plot, params.merge)
     if counts.targets == 0:
         run.warn("there are no targets")
     hits = int(counts.hits.sum())

@@ -41,7 +41,7 @@ class OutputFile:
 
 
 @contextlib.contextmanager
-def open_output(path: str | None, threads: int = 1) -> Iterator[OutputFile]:
+def open_output(path: str | None, threads: int = 1, blocks: bool = False) -> Iterator[OutputFile]:
     """Open ``path`` (None and "-" are standard output) for writing, with BGZF if its name ends in .gz or .bgz.
 
     A regular file is written under a private temporary name in the same folder and renamed at the end, so that an
@@ -50,13 +50,14 @@ def open_output(path: str | None, threads: int = 1) -> Iterator[OutputFile]:
 
     Args:
         threads: threads that compress; they do not change the output.
+        blocks: what is written to such names is BGZF already.
 
     Raises:
         GpualignError: the file cannot be created, written or closed (a full disk may show at close), or the file
             that it would replace is not writable.
     """
     with _open_plain(path) as out:
-        if not is_packed(path):
+        if blocks or not is_packed(path):
             yield out
             return
         from gpualign.text.bgzf import bgzf_writer
