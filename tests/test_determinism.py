@@ -29,6 +29,7 @@ COMMANDS = {
     "map, long": "map -x ont {genomes} {reads}",
     "mems": "mems -l 15 -b {genomes} {reads}",
     "mems, unique": "mems -mum -l 12 {genomes} {reads}",
+    "align": "align -l 14 -c 20 --maxmatch {genomes} {reads}",
     "verify": "verify -p -k -1 {reads} {shifted}",
     "verify, places": "verify -p -a {genomes} {reads} --candidates {places}",
     "pairwise": "pairwise {few}",

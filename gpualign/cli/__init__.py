@@ -41,6 +41,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "Rank subjects by their longest common subsequence (not substring) with a query.",
     ),
     "mems": ("gpualign.mems.command", "Find maximal exact matches: a drop-in for mummer."),
+    "align": (
+        "gpualign.genomes.command",
+        "Align genome to genome: nucmer, delta-filter, show-coords, show-snps.",
+    ),
     "search": ("gpualign.search.command", "Find every place where a pattern fits with at most k errors."),
     "verify": ("gpualign.verify.command", "Compute edit distances of queries to candidate regions, within a limit."),
     "devices": ("gpualign.cli.devices", "Show and check the GPUs."),

@@ -28,6 +28,7 @@ CASES: dict[str, tuple[list[str], list[str], str | None, list[str]]] = {
     "cluster": (["cluster", "--id", "0.9", "q.fa", "--members", "d"], ["q.fa"], None, ["d"]),
     "lcs-filter": (["lcs-filter", "-Q", "q.fa", "r.fa"], ["q.fa", "r.fa"], None, []),
     "mems": (["mems", "r.fa", "q.fa"], ["q.fa"], "r.fa", []),
+    "align": (["align", "r.fa", "q.fa", "--coords", "c"], ["q.fa"], "r.fa", ["c"]),
     "search": (["search", "q.fa", "r.fa", "-k", "1", "--counts", "c.tsv"], ["q.fa", "r.fa"], None, ["c.tsv"]),
 }
 

@@ -34,6 +34,7 @@ COMMANDS = {
     "map, saved index": "map ref.fa reads.fq -o /dev/null -k 11 -w 1 -d {disk}/ref.gpi",
     "index": "index ref.fa -k 11 -w 1 -d {disk}/ref.gpi",
     "mems": f"mems -l 12 ref.fa many.fq {OUT}",
+    "align": f"align -l 12 -c 12 ref.fa many.fq {OUT}",
     "verify": f"verify many.fq many.fq {OUT}",
     "pairwise": f"pairwise hundred.fq {OUT}",
     "pairwise, tiles": "pairwise hundred.fq -o /dev/null --resume {disk}/tiles",
