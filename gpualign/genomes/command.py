@@ -23,7 +23,7 @@ def _flag(name: str, heading: str, text: str, *spellings: str) -> Callable[[F], 
 @click.argument("files", metavar="REF QUERY | FILE.delta", nargs=-1, required=True)
 @_flag("mum", "Matches", "Use matches that are unique in the reference and in the query.", "--mum")
 @_flag("maxmatch", "Matches", "Use all matches, not only those that are unique in the reference.", "--maxmatch")
-@options_of(AlignParams, "min_match")
+@options_of(AlignParams, "min_match", "max_seed_occurrences")
 @_flag("forward", "Matches", "Align only the forward strand of the query.", "-f", "--forward")
 @_flag("reverse", "Matches", "Align only the reverse strand of the query.", "-r", "--reverse")
 @options_of(AlignParams, "min_cluster", "max_gap", "diagonal_difference", "diagonal_factor")

@@ -32,6 +32,13 @@ class AlignParams:
     kind: Kind = "mumreference"
     strands: Strands = "both"
     min_match: int = parameter(20, "-l --minmatch", "Minimum length of an exact match.", under="Matches")
+    max_seed_occurrences: int | None = parameter(
+        None,
+        "--max-seed-occ",
+        "With repetitive references: leave out matches whose seed occurs more often; 0: none.  [default: 16 if seeds "
+        "occur more than 64 times on average]",
+        under="Matches",
+    )
     min_cluster: int = _clusters(65, "-c --mincluster", "Minimum bases in the matches of a cluster.")
     max_gap: int = _clusters(90, "-g --maxgap", "Maximum bases between neighbouring matches of a cluster.")
     diagonal_difference: int = _clusters(
@@ -60,6 +67,7 @@ class AlignParams:
         set_whole_numbers(self)
         check_choices(self)
         check_range("the minimum length of a match (-l)", self.min_match, 1)
+        check_range("the most occurrences of a seed (--max-seed-occ)", self.max_seed_occurrences or 0, 0)
         check_range("the minimum of a cluster (-c)", self.min_cluster, 1)
         check_range("the maximum gap (-g)", self.max_gap, 0)
         check_range("the difference of diagonals (-D)", self.diagonal_difference, 0)
@@ -105,6 +113,15 @@ class AlignOutputs:
         metavar="LETTERS",
     )
 
+    vcf: str | None = _tables(
+        None, "--vcf", "Write substitutions, indels and what lies between alignments as VCF.", metavar="FILE"
+    )
+    bed: str | None = _tables(
+        None,
+        "--callable",
+        "Write the reference's regions that one alignment covers, where variants are called, as BED.",
+        metavar="FILE",
+    )
     dotplot: str | None = _tables(
         None,
         "--dotplot",
@@ -123,9 +140,9 @@ class AlignOutputs:
     @property
     def files(self) -> tuple[str | None, ...]:
         """All of them."""
-        return self.coords, self.snps, self.dotplot
+        return self.coords, self.snps, self.vcf, self.bed, self.dotplot
 
     @property
     def bases(self) -> bool:
         """Whether the sequences are needed."""
-        return self.snps is not None
+        return self.snps is not None or self.vcf is not None

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from gpualign.align.genomes.cpu import Joiner, StrandMatches
 from gpualign.align.score.tuning import KERNELS
 from gpualign.errors import InputError, UsageError, counted
-from gpualign.genomes import formats, plot, tables
+from gpualign.genomes import formats, plot, tables, variants
 from gpualign.genomes.blocks import NO_BLOCKS, Blocks, Comparison, Side, read_delta, shown_path
 from gpualign.genomes.filters import filtered
 from gpualign.genomes.params import AlignOutputs, AlignParams
@@ -22,13 +22,14 @@ from gpualign.params import RunOptions
 from gpualign.plots.drawing import check_plot
 from gpualign.reads.in_memory import batches_of
 from gpualign.report import Progress
+from gpualign.run.gpu.device import Device
+from gpualign.run.gpu.kernel import DeviceKernel
 from gpualign.run.run_context import RunContext
 from gpualign.run.select import Work
 from gpualign.run.stage import Backend, Run, Stage
-from gpualign.seeds.index.minimizers import build_index
+from gpualign.seeds.index.minimizers import MinimizerIndex, build_index
 from gpualign.seeds.matches.cpu import Matches, MemColumns, Piece, Search, join_columns
-from gpualign.seeds.matches.device_unique import kernel_for
-from gpualign.seeds.matches.index import index_for
+from gpualign.seeds.matches.index import MemsIndex, index_for
 from gpualign.seeds.matches.params import choose_index
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.offsets import offsets_of
@@ -40,8 +41,9 @@ from gpualign.text.sizes import symbols_in_files
 
 #: positions of a query that a thread searches at a time
 _PIECE = 1 << 19
-#: bases of the reference up to which minimizers find unique matches sooner than a suffix array
-_MINIMIZERS = 1 << 28
+#: a reference whose seeds occur more than 64 times on average is searched without seeds that occur more than 16 times:
+#: bacteria have up to 8, a human chromosome has 300
+_MANY_OCCURRENCES, _FEW_OCCURRENCES = 64, 16
 
 
 class GenomeAligner:
@@ -49,10 +51,14 @@ class GenomeAligner:
 
     def __init__(self, reference: Reference, params: AlignParams, threads: int) -> None:
         matching = params.matching
-        if reference.bases <= _MINIMIZERS:
-            index: Any = build_index(reference, choose_index(params.min_match, reference.bases), threads)
-        else:
-            index = index_for(reference, matching, threads)
+        minimizers = build_index(reference, choose_index(params.min_match, reference.bases), threads)
+        index: MemsIndex = minimizers
+        if _mean_occurrences(minimizers) > _MANY_OCCURRENCES and params.kind != "maxmatch":
+            maximum = _FEW_OCCURRENCES if params.max_seed_occurrences is None else params.max_seed_occurrences
+            if maximum == 0 and matching.by_suffix_array:
+                index = index_for(reference, matching, threads)
+            elif maximum:
+                index = _without_repeats(minimizers, maximum)
         self._params, self._threads = params, threads
         self._search = Search(index, matching, threads)
         self._joiner = Joiner(reference, params.joining, threads)
@@ -79,6 +85,20 @@ class GenomeAligner:
         return StrandMatches(search.strands, offsets, starts - begins[block], columns.references, columns.lengths)
 
 
+def _mean_occurrences(index: MinimizerIndex) -> float:
+    """Entries in the bucket of a mean entry."""
+    counts = np.diff(index.offsets.astype(np.int64)).astype(float)
+    return float((counts * counts).sum() / max(1.0, counts.sum()))
+
+
+def _without_repeats(index: MinimizerIndex, maximum: int) -> MinimizerIndex:
+    """Without the entries of buckets that have more than ``maximum``: what is left has all occurrences of its seeds."""
+    counts = (index.offsets[1:] - index.offsets[:-1]).astype(np.int64)
+    kept = np.where(counts <= maximum, counts, 0)
+    entries = index.entries[np.repeat(counts <= maximum, counts)]
+    return replace(index, offsets=offsets_of(kept).astype(index.offsets.dtype), entries=entries)
+
+
 def _search_stage(search: Search) -> Stage[Piece, MemColumns]:
     find = partial(search.find, maximum=search.max_occurrences)
 
@@ -92,7 +112,12 @@ def _search_stage(search: Search) -> Stage[Piece, MemColumns]:
         columns = found(piece, run(lambda _: piece), search.find)
         return search.reduced(piece, columns, search.max_occurrences_left, False)
 
-    return Stage(on_cpu, partial(kernel_for, search=search, printing=False), on_device)
+    def kernel(device: Device) -> DeviceKernel[Any, Matches]:
+        from gpualign.seeds.matches.device_unique import kernel_for  # much, and only devices need it
+
+        return kernel_for(device, search=search, printing=False)
+
+    return Stage(on_cpu, kernel, on_device)
 
 
 class _Queries:
@@ -215,10 +240,23 @@ def _write(comparison: Comparison, form: formats.Format, outputs: AlignOutputs, 
     if outputs.coords is not None:
         with open_output(outputs.coords, options.threads) as out:
             out.write(tables.coords(comparison, outputs.coords_style))
+    if outputs.bed is not None:
+        with open_output(outputs.bed, options.threads) as out:
+            for text in variants.callable_regions(comparison):
+                out.write(text)
+    if not outputs.bases:
+        return
+    found = tables.differences_of(comparison, options.threads)
     if outputs.snps is not None:
-        found = tables.differences_of(comparison, options.threads)
         with open_output(outputs.snps, options.threads) as out:
             out.write(tables.snps(comparison, found, outputs.snps_style))
+    if outputs.vcf is not None:
+        sample = os.path.basename(comparison.query.path).split(".")[0] or "query"
+        with open_output(outputs.vcf, options.threads) as out:
+            for text in variants.vcf(
+                comparison, variants.variants_of(comparison, found), sample, options.command_line or ""
+            ):
+                out.write(text)
 
 
 def _with_bases(comparison: Comparison, path: str) -> Comparison:

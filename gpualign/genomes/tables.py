@@ -114,7 +114,7 @@ def snps(comparison: Comparison, found: Differences, style: str) -> bytes:
     by_query = "q" in style and "r" not in style
     order = _order_of_differences(comparison, found, by_query)
     buffer = _distances_to_neighbours(comparison, found, by_query)
-    conflicts = _conflicts(comparison, found)
+    conflicts = conflicts_of(comparison, found)
     kept = np.ones(len(found), bool)
     if "C" in style:
         kept &= (conflicts[0] == 0) & (conflicts[1] == 0)
@@ -194,7 +194,7 @@ def _distances_to_neighbours(comparison: Comparison, found: Differences, by_quer
     return distances
 
 
-def _conflicts(comparison: Comparison, found: Differences) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def conflicts_of(comparison: Comparison, found: Differences) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """int64 (n,) each: other alignments over the position in the reference and in the query."""
     blocks = comparison.blocks
     return (
