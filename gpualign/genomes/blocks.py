@@ -96,7 +96,15 @@ class Blocks(Columns):
         share = (columns - self.errors.astype(np.float32)) / columns
         return (share.astype(np.float64) * 100.0).astype(np.float32)
 
+    @property
+    def shown_identity(self) -> NDArray[np.float32]:
+        """float32 (n,): :attr:`identity` as show-coords has it, 100 only without errors."""
+        identity = self.identity
+        return np.where((identity > _NEARLY_ALL) & (identity != 100), _NEARLY_ALL, identity)
 
+
+#: what MUMmer 4 shows where there are errors, rather than 100.00
+_NEARLY_ALL = np.float32(99.99)
 _NUMBERS, _NONE = np.empty(0, np.int32), np.empty(0, np.int64)
 NO_BLOCKS = Blocks(
     _NUMBERS, _NUMBERS, np.empty(0, bool), _NONE, _NONE, _NONE, _NONE, _NONE, _NONE, _NONE, _NONE, np.zeros(1, np.int64)

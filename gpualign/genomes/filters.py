@@ -23,15 +23,15 @@ def _with_best(comparison: Comparison, kept: Filter) -> Comparison:
     either ("m"), in the order of the query's names.
     """
     blocks = comparison.blocks
-    by_query = _best(blocks, by_query=True) if kept != "r" else np.zeros(len(blocks), bool)
-    by_reference = _best(blocks, by_query=False) if kept != "q" else np.zeros(len(blocks), bool)
+    by_query = best_of(blocks, by_query=True) if kept != "r" else np.zeros(len(blocks), bool)
+    by_reference = best_of(blocks, by_query=False) if kept != "q" else np.zeros(len(blocks), bool)
     chosen = by_query & by_reference if kept == "1" else by_query | by_reference
     numbers = np.flatnonzero(chosen)
     order = np.argsort(comparison.query.ranks[blocks.query[numbers]], kind="stable")
     return comparison.with_blocks(blocks.take(numbers[order]))
 
 
-def _best(blocks: Blocks, by_query: bool) -> NDArray[np.bool_]:
+def best_of(blocks: Blocks, by_query: bool) -> NDArray[np.bool_]:
     """bool (n,): the alignments of each sequence's best chain; of equally good ones the first."""
     sequence = blocks.query if by_query else blocks.reference
     ends = np.stack([blocks.reference_start, blocks.reference_end, blocks.query_start, blocks.query_end])

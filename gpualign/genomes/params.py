@@ -113,6 +113,12 @@ class AlignOutputs:
         metavar="LETTERS",
     )
 
+    report: str | None = _tables(
+        None,
+        "--report",
+        "Write dnadiff's report: bases, alignments, rearrangements and differences. Not of filtered alignments.",
+        metavar="FILE",
+    )
     vcf: str | None = _tables(
         None, "--vcf", "Write substitutions, indels and what lies between alignments as VCF.", metavar="FILE"
     )
@@ -140,9 +146,9 @@ class AlignOutputs:
     @property
     def files(self) -> tuple[str | None, ...]:
         """All of them."""
-        return self.coords, self.snps, self.vcf, self.bed, self.dotplot
+        return self.coords, self.snps, self.report, self.vcf, self.bed, self.dotplot
 
     @property
     def bases(self) -> bool:
         """Whether the sequences are needed."""
-        return self.snps is not None or self.vcf is not None
+        return any(path is not None for path in (self.snps, self.report, self.vcf))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from gpualign.align.genomes.cpu import Joiner, StrandMatches
 from gpualign.align.score.tuning import KERNELS
 from gpualign.errors import InputError, UsageError, counted
-from gpualign.genomes import formats, plot, tables, variants
+from gpualign.genomes import formats, plot, summary, tables, variants
 from gpualign.genomes.blocks import NO_BLOCKS, Blocks, Comparison, Side, read_delta, shown_path
 from gpualign.genomes.filters import filtered
 from gpualign.genomes.params import AlignOutputs, AlignParams
@@ -216,9 +216,12 @@ def run_align(
                 )
             if not len(comparison.query.names):
                 run.warn("no query records")
-        comparison = filtered(comparison, params)
+        whole, comparison = comparison, filtered(comparison, params)
         run.report.stage("alignment")
         _write(comparison, form, outputs, options)
+        if outputs.report is not None:
+            with open_output(outputs.report, options.threads) as out:
+                out.write(summary.report(whole, options.threads))
         run.report.stage("output")
     blocks = comparison.blocks
     aligned = int((blocks.reference_end - blocks.reference_start).sum())

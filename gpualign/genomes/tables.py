@@ -40,7 +40,7 @@ def coords(comparison: Comparison, style: str) -> bytes:
     whole = comparison.reference.lengths[blocks.reference], comparison.query.lengths[blocks.query]
     shares = [_percent(part, all_) for part, all_ in zip(aligned, whole, strict=True)]
     first = (blocks.reference_start + 1, blocks.reference_end, blocks.query_from, blocks.query_to)
-    columns = [column.tolist() for column in (*first, *aligned, blocks.identity, *whole, *shares)]
+    columns = [column.tolist() for column in (*first, *aligned, blocks.shown_identity, *whole, *shares)]
     numbers = zip(blocks.reference.tolist(), blocks.query.tolist(), *columns, strict=True)
     for a, b, *values in numbers:
         line = row.format(*values[:7])
@@ -113,7 +113,7 @@ def snps(comparison: Comparison, found: Differences, style: str) -> bytes:
     blocks = comparison.blocks
     by_query = "q" in style and "r" not in style
     order = _order_of_differences(comparison, found, by_query)
-    buffer = _distances_to_neighbours(comparison, found, by_query)
+    buffer = distances_to_neighbours(comparison, found, by_query)
     conflicts = conflicts_of(comparison, found)
     kept = np.ones(len(found), bool)
     if "C" in style:
@@ -175,7 +175,7 @@ def _order_of_differences(comparison: Comparison, found: Differences, by_query: 
     return np.lexsort((other_position, other_name, position, name))
 
 
-def _distances_to_neighbours(comparison: Comparison, found: Differences, by_query: bool) -> NDArray[np.int64]:
+def distances_to_neighbours(comparison: Comparison, found: Differences, by_query: bool) -> NDArray[np.int64]:
     """int64 (n,): bases from each difference to the next one of its alignment, or to the alignment's end."""
     blocks = comparison.blocks
     position, other = found.reference_position, found.query_position
