@@ -213,12 +213,6 @@ def delta_records(blocks: Blocks, reference: Side, query: Side) -> bytes:
     return ("\n".join(lines) + "\n").encode("latin-1")
 
 
-def is_delta(path: str) -> bool:
-    """Whether a file's name is one of a delta file."""
-    name = path.lower().removesuffix(".gz")
-    return name.endswith((".delta", ".filter", ".1delta", ".mdelta"))
-
-
 def read_delta(path: str) -> Comparison:
     """Read a delta file of nucmer, or of ours.
 

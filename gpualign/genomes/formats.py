@@ -171,6 +171,8 @@ def _chain(comparison: Comparison, options: RunOptions) -> Iterator[bytes]:
         ).encode("latin-1")
 
 
+#: extensions of other outputs, and their options
+_OTHERS = {"vcf": "--vcf", "bed": "--callable"}
 #: extension -> format
 FORMATS = {
     "delta": Format(_delta, bases=False),
@@ -182,17 +184,13 @@ FORMATS = {
 
 
 def format_of(output: str | None) -> Format:
-    """The format that an output's name asks for; of standard output a delta file.
+    """The format that an output's name asks for; of standard output and of any other name a delta file.
 
     Raises:
-        UsageError: the extension is of no format.
+        UsageError: the name is that of another output.
     """
-    if output is None or output == "-" or "." not in output:
-        return FORMATS["delta"]
-    name = output.lower().removesuffix(".gz").removesuffix(".bgz")
+    name = (output or "").lower().removesuffix(".gz").removesuffix(".bgz")
     extension = name.rpartition(".")[2]
-    if extension in ("filter", "1delta", "mdelta"):
-        extension = "delta"
-    if extension not in FORMATS and not output.startswith("/dev/"):
-        raise UsageError(f"{output} is named as none of {', '.join(FORMATS)}")
+    if extension in _OTHERS:
+        raise UsageError(f"{output} is named as {extension} (write it with {_OTHERS[extension]})")
     return FORMATS.get(extension, FORMATS["delta"])

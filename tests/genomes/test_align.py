@@ -237,7 +237,7 @@ def test_deltas_of_other_sequences(cli: Cli, small: tuple[Path, Path], tmp_path:
         (("a.fa", "b.fa", "-f", "-r"), "mutually exclusive"),
         (("x.delta", "--maxmatch"), "FILE.delta holds alignments"),
         (("a.fa", "b.fa", "c.fa"), "give REF and QUERY"),
-        (("a.fa", "b.fa", "-o", "x.vcf"), "is named as none of delta, paf, sam, maf, chain"),
+        (("a.fa", "b.fa", "-o", "x.vcf"), "x.vcf is named as vcf (write it with --vcf)"),
         (("a.fa", "b.fa", "--coords", "c", "--coords-style", "x"), "'x' is none of"),
         (("a.fa", "b.fa", "-b", "0"), "-b"),
         (("-", "-"), "only one input"),
