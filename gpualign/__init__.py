@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from gpualign.errors import GpualignError as GpualignError
     from gpualign.errors import InputError as InputError
     from gpualign.errors import UsageError as UsageError
+    from gpualign.genomes.api import align as align
     from gpualign.lcs.api import lcs_filter as lcs_filter
     from gpualign.map.api import Mapper as Mapper
     from gpualign.map.hits import Hit as Hit
@@ -51,6 +52,7 @@ _HOMES = {
     "iter_pairwise": "gpualign.pairwise.api",
     "lcs_filter": "gpualign.lcs.api",
     "find_mems": "gpualign.mems.api",
+    "align": "gpualign.genomes.api",
     "sort": "gpualign.markdup.api",
     "mark_duplicates": "gpualign.markdup.api",
     "search": "gpualign.search.api",

@@ -107,6 +107,7 @@ COMMANDS = {
     "mems-reverse": "mems -maxmatch -r -n -l 14 {ref} {reads}",
     "mems-table": "mems -tsv -maxmatch -max-occ 2 -l 11 {ref} {few}",
     "mems-json": "mems --json {out}.json -l 30 {ref} {reads}",
+    "align": "align -l 14 -c 20 {ref} {reads}",
     "index": "index {ref} -k 11 -w 5 -d {out}.gpi",
 }
 

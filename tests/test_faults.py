@@ -242,6 +242,7 @@ def many_reads(workplace: Workplace) -> dict[str, str]:
         "map --sort": f"map --sort --sort-memory 1M --output-format bam {workplace.folder}/ref.fa {path}",
         "map --mark-duplicates": f"map --mark-duplicates --sort-memory 1M {workplace.folder}/ref.fa {path}",
         "mems": f"mems -l 12 {workplace.folder}/ref.fa {path}",
+        "align": f"align -l 12 -c 12 {workplace.folder}/ref.fa {path}",
         "verify": f"verify {path} {path}",
         "pairwise": f"pairwise {others}",
         "pairwise --max-gaps": f"pairwise --max-gaps 2 {others} {workplace.folder}/reads.fq",

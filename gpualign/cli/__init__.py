@@ -42,6 +42,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     ),
     "mems": ("gpualign.mems.command", "Find maximal exact matches: a drop-in for mummer."),
     "search": ("gpualign.search.command", "Find all hits of patterns with at most k errors."),
+    "align": (
+        "gpualign.genomes.command",
+        "Align genome to genome: nucmer, delta-filter, show-coords, show-snps.",
+    ),
     "verify": ("gpualign.verify.command", "Compute edit distances of queries to candidate regions, within a limit."),
     "devices": ("gpualign.cli.devices", "Show and check the GPUs."),
     "completion": ("gpualign.cli.completion", "Print a completion script for bash, zsh or fish."),

@@ -104,6 +104,7 @@ def test_one_is_singular(number: int, shown: str) -> None:
         ("map {one} {one}", "1 read, 1 mapped"),
         ("index {one} -d {out}", "1 contig, 200 bases, "),
         ("mems {one} {one}", "1 query, 200 bases "),
+        ("align {one} {one}", "1 alignment, 200 bases of the reference, on cpu"),
         ("verify {one} {one}", "1 pair, on cpu"),
         ("verify -e 0.1 {one} {one}", "1 pair, 1 within"),
         ("pairwise --one-to-one {one} {one}", "1 pair, 1 written"),

@@ -13,6 +13,7 @@ GOOD = {
     "map": "map {folder}/ref.fa {folder}/reads.fq",
     "index": "index {folder}/ref.fa",
     "mems": "mems {folder}/ref.fa {folder}/reads.fq",
+    "align": "align -l 12 -c 12 {folder}/ref.fa {folder}/reads.fq",
     "verify": "verify {folder}/reads.fq {folder}/reads.fq",
     "pairwise": "pairwise {folder}/reads.fq",
     "pairwise --max-gaps": "pairwise --max-gaps 2 {folder}/reads.fq {folder}/one.fq",
@@ -44,6 +45,7 @@ FULL_DISK = {
     "map, saved index": "map ref.fa reads.fq -o /dev/null -k 11 -w 1 -d {disk}/ref.gpi",
     "index": "index ref.fa -k 11 -w 1 -d {disk}/ref.gpi",
     "mems": "mems -l 12 ref.fa many.fq -o {disk}/output",
+    "align": "align -l 12 -c 12 ref.fa many.fq -o {disk}/output",
     "verify": "verify many.fq many.fq -o {disk}/output",
     "pairwise": "pairwise hundred.fq -o {disk}/output",
     "pairwise, tiles": "pairwise hundred.fq -o /dev/null --resume {disk}/tiles",
@@ -64,6 +66,7 @@ SAME_BYTES = {
     "map, long": "map -x ont {genomes} {reads}",
     "mems": "mems -l 15 -b {genomes} {reads}",
     "mems, unique": "mems -mum -l 12 {genomes} {reads}",
+    "align": "align -l 14 -c 20 --maxmatch {genomes} {reads}",
     "verify": "verify -p -k -1 {reads} {shifted}",
     "verify, places": "verify -p -a {genomes} {reads} --candidates {places}",
     "pairwise": "pairwise {few}",
@@ -157,6 +160,7 @@ REPORTS: dict[str, tuple[list[str], list[str], str | None, list[str]]] = {
     "cluster": (["cluster", "--id", "0.9", "q.fa", "--members", "d"], ["q.fa"], None, ["d"]),
     "lcs-filter": (["lcs-filter", "-Q", "q.fa", "r.fa"], ["q.fa", "r.fa"], None, []),
     "mems": (["mems", "r.fa", "q.fa"], ["q.fa"], "r.fa", []),
+    "align": (["align", "r.fa", "q.fa", "--coords", "c"], ["q.fa"], "r.fa", ["c"]),
     "search": (["search", "q.fa", "r.fa", "-k", "1", "--counts", "c.tsv"], ["q.fa", "r.fa"], None, ["c.tsv"]),
 }
 
@@ -166,12 +170,13 @@ LEFT_OUT = {
     "FAULTS": {},
     "FULL_DISK": {"cluster": "it writes as pairwise does"},
     "SAME_BYTES": {"sort": "tests/markdup", "markdup": "tests/markdup", "index": "tests/seeds/index"},
-    "ON_DASK": {"sort": "not on a cluster", "markdup": "not on a cluster", "index": "not on a cluster"},
+    "ON_DASK": {"sort": "not on a cluster", "markdup": "not on a cluster", "index": "not on a cluster", "align": "not on a cluster"},
     "GROWING": {
         "sort": "tests/records/test_record_sorter.py",
         "markdup": "tests/markdup",
         "index": "it holds its reference",
         "cluster": "it holds its sequences",
+        "align": "it holds its genomes",
     },
     "TIMELINES": {
         "sort": "the writer computes",
@@ -179,6 +184,7 @@ LEFT_OUT = {
         "index": "no report",
         "search": "as lcs-filter",
         "cluster": "as pairwise",
+        "align": "tests/genomes",
     },
     "REPORTS": {"index": "no report"},
 }

@@ -1,0 +1,1 @@
+"""Alignments between genomes from their exact matches."""

@@ -1,0 +1,1 @@
+"""`align`: genome against genome. (`gpualign.align` is the function and the folder of the primitives.)"""
