@@ -39,6 +39,8 @@ COMMANDS = {
     "search, one a target": "search {few} {reads} -k 3 --best-per-target --within 60",
     "cluster": "cluster {reads} --id 0.8 --strand both -p",
     "cluster, single": "cluster {reads} --id 0.8 --linkage single",
+    "pairwise, nearest": "pairwise {reads} {reads} --id 0.8 --top 2 --top-ties --strand both",
+    "chimeras": "chimeras {reads} --denovo",
     "lcs-filter": "lcs-filter -Q {query} -n 50 --strand both --subsequence {reads}",
     "lcs-filter, streamed": "lcs-filter -Q {query} -n 0 --input-order {reads}",
 }
