@@ -169,6 +169,12 @@ BENCHMARKS = {
         cuda=("scale --devices {device} cpu",),
         quick="--rounds 1 --reads 20000",
     ),
+    "amplicons": Benchmark(
+        "amplicons.py",
+        cpu=("search --rounds 3", "sintax", "chimeras"),
+        cuda=("coi --device {device}",),
+        quick="--scale 0.01 --no-exact-peer",
+    ),
     "protein-search": Benchmark("protein_search.py", cuda=("--record",), quick="--targets 3000"),
     "search": Benchmark(
         "search.py",

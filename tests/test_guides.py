@@ -142,7 +142,19 @@ CASES: dict[str, tuple[Callable[[Path], None], dict[str, int]]] = {
     "bisulfite": (methylation, {"sample.bam": 400, "sample.bedgraph": 200, "sample.html": 10}),
     "many-samples": (samples, {"mapped/liver.bam": 400, "mapped/brain.bam.bai": 1, "mapped.html": 10}),
     "search": (nothing, {"all_sites.tsv": 4, "counts.tsv": 4, "sites.png": 1, "primers.tsv": 2, "adapters.bed": 0}),
-    "cluster": (nothing, {"otus.fa": 10, "otus.uc": 120, "sizes.png": 1, "representatives.fa": 50}),
+    "cluster": (
+        nothing,
+        {
+            "otus.fa": 10,
+            "otus.tsv": 80,
+            "taxonomy.tsv": 80,
+            "lca.tsv": 80,
+            "chimeras.tsv": 100,
+            "otus.uc": 120,
+            "sizes.png": 1,
+            "representatives.fa": 50,
+        },
+    ),
     "compare-genomes": (
         genomes,
         {"dots.png": 1, "matches.txt": 50, "anchors.mums": 50, "contigs.paf": 3, "contigs.bam": 3, "orthologs.tsv": 11},
@@ -237,14 +249,19 @@ def test_off_targets_and_barcodes(tmp_path: Path) -> None:
 
 
 def test_an_otu_table(tmp_path: Path) -> None:
-    """All reads of both samples are in it."""
+    """All reads of both samples are in it but those without an OTU, and all OTUs, which have a taxonomy; one read is a
+    chimera.
+    """
     run_lines(commands_of(GUIDES / "cluster.md"), tmp_path)
     header, *rows = (line.split("\t") for line in (tmp_path / "otus.tsv").read_text().splitlines())
     assert header == ["#OTU ID", "lake", "soil"]
-    counted = {row[0]: sum(map(int, row[1:])) for row in rows}
-    named = re.findall(r">(.*);size=(\d+)", (tmp_path / "otus.fa").read_text())
-    assert counted == {name: int(size) for name, size in named}
-    assert sum(counted.values()) == sum(map(int, re.findall(r">.*;size=(\d+)", (tmp_path / "reads.fa").read_text())))
+    reads, lost = ((tmp_path / name).read_text().count(">") for name in ("merged.fa", "lost.fa"))
+    assert sum(int(count) for row in rows for count in row[1:]) == reads - lost > 400
+    otus = re.findall(r">(.*)", (tmp_path / "otus.fa").read_text())
+    assert {row[0] for row in rows} == {name.split(";")[0] for name in otus}
+    assert [line.split("\t")[0] for line in (tmp_path / "taxonomy.tsv").read_text().splitlines()] == otus
+    flags = [line.split("\t")[-1] for line in (tmp_path / "chimeras.tsv").read_text().splitlines()]
+    assert flags.count("Y") == 1
 
 
 def test_the_rules_of_the_snakefile(tmp_path: Path) -> None:

@@ -35,6 +35,9 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "Align all against all: global, semi-global, local, or with bounded gaps.",
     ),
     "cluster": ("gpualign.cluster.command", "Cluster sequences by exact identity: OTUs, non-redundant sets."),
+    "derep": ("gpualign.derep.command", "Write equal sequences once, with their abundance."),
+    "sintax": ("gpualign.sintax.command", "Classify sequences by taxonomy with the SINTAX algorithm."),
+    "chimeras": ("gpualign.chimeras.command", "Find chimeric sequences with the UCHIME algorithm."),
     "makedb": ("gpualign.pairwise.database.makedb_command", "Prepare sequences as a database for pairwise --top."),
     "lcs-filter": (
         "gpualign.lcs.command",

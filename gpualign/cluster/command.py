@@ -8,7 +8,8 @@ import click
 
 from gpualign.align.score.gap_penalties import GapPenalty
 from gpualign.align.score.options import PENALTY
-from gpualign.cluster.params import MATRIX, NUCLEOTIDES, ClusterFiles, ClusterParams
+from gpualign.align.score.params import VSEARCH_SCORES
+from gpualign.cluster.params import MATRIX, ClusterFiles, ClusterParams
 from gpualign.errors import UsageError
 from gpualign.fields import take
 from gpualign.options import headed, options_of, run_options, table_options, take_run_options
@@ -57,7 +58,7 @@ def command(**values: Any) -> None:
     if values["matrix"] is not None and (values["match"], values["mismatch"]) != (None, None):
         raise UsageError("--matrix has all scores: leave out --match and --mismatch")
     gaps = values.pop("gapopen"), values.pop("gapext")
-    values |= _gaps(*gaps, MATRIX if values["matrix"] is not None else NUCLEOTIDES)
+    values |= _gaps(*gaps, MATRIX if values["matrix"] is not None else VSEARCH_SCORES)
     files = take(ClusterFiles, values)
     run_cluster(take(ClusterParams, values), files, options)
 

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign.cluster.cpu import Hits, Wanted
-from gpualign.cluster.near import Neighbors, Queries
+from gpualign.align.near.cpu import Hits, Wanted
+from gpualign.align.near.neighbors import Neighbors, Queries
 from gpualign.cluster.sequences import ClusterInput
 from gpualign.sequences.columns import Columns
 

@@ -10,17 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
-from gpualign.cluster.cpu import ALL_MATCH, INNER_MATCH
+from gpualign.align.near.cpu import ALL_MATCH, INNER_MATCH
 from gpualign.cluster.greedy import Joined
+from gpualign.cluster.msa import aligned_rows, consensus
 from gpualign.cluster.params import ClusterFiles, ClusterParams
 from gpualign.cluster.sequences import ClusterInput
 from gpualign.errors import GpualignError
-from gpualign.sequences.batch import join_bytes
+from gpualign.sequences.strands import reverse_complement
 from gpualign.text import table
+from gpualign.text.labels import counts_by_sample, unit_of, with_size
 from gpualign.text.output_file import OutputFile, open_output
 from gpualign.text.table_output import Kind, TableSink
-
-_SIZE = re.compile(rb"(^|;)size=\d+;?")
 
 
 def columns_of(files: ClusterFiles) -> dict[str, Kind]:
@@ -51,6 +51,7 @@ class ClusterWriter:
         self._out = out
         self._uc = None if files.uc is None else stack.enter_context(open_output(files.uc, threads))
         self._lengths = data.lengths
+        self._joined: list[Joined] = []  # kept where alignments are written
         self._cluster = np.full(len(data), -1, np.int32)
         self._centroids = np.zeros(0, np.int64)
         self.members = np.zeros(0, np.int64)
@@ -58,6 +59,8 @@ class ClusterWriter:
     def add(self, joined: Joined) -> None:
         """Write the rows of a batch."""
         here = joined.number
+        if self._files.keeps_alignments:
+            self._joined.append(joined)
         self._cluster[here] = joined.cluster
         self._centroids = np.concatenate([self._centroids, here[joined.founds == 1]])
         centroid = self._centroids[joined.cluster]
@@ -88,13 +91,47 @@ class ClusterWriter:
                 self._write_centroids(out, sizes)
         if self._files.members is not None:
             self._write_members(self._files.members)
+        if self._files.keeps_alignments:
+            self._write_alignments(sizes, weights)
         if self._files.counts is not None:
             with open_output(self._files.counts, self._threads) as out:
-                out.write(self._counts())
+                units = [unit_of(self._centroid_name(i)) for i in range(len(self.members))]
+                names = self._data.names, self._data.name_offsets
+                out.write(counts_by_sample(units, self._cluster, names, self._data.sizes))
         if self._files.plot is not None:
             from gpualign.cluster.plot import draw
 
             draw(sizes, self._files.plot)
+
+    def _write_alignments(self, sizes: NDArray[np.int64], weights: NDArray[np.int64]) -> None:
+        """The consensus and the alignment of each cluster, as vsearch writes them."""
+        data, joined = self._data, Joined.join([Joined.none(), *self._joined])
+        order = np.argsort(joined.cluster, kind="stable")
+        with contextlib.ExitStack() as stack:
+            outs = [
+                None if path is None else stack.enter_context(open_output(path, self._threads))
+                for path in (self._files.consensus, self._files.alignments)
+            ]
+            for cluster, some in enumerate(np.split(order, np.cumsum(self.members)[:-1]) if len(order) else []):
+                centroid, *others = some.tolist()
+                members = []
+                for i in others:
+                    text = data.written(i)
+                    start, stop = joined.operation_offsets[i : i + 2]
+                    members.append(
+                        (reverse_complement(text) if joined.minus[i] else text, joined.operations[start:stop].tolist())
+                    )
+                rows, before, after = aligned_rows(data.written(centroid), members)
+                shown = consensus(rows, weights[some], before, after)
+                if outs[0] is not None:
+                    name = b"centroid=%s;seqs=%d" % (self._centroid_name(cluster), len(some))
+                    name = with_size(name, int(sizes[cluster])) if self._files.size_out else name
+                    outs[0].write(b">%s\n%s\n" % (name, shown.translate(None, b"-+")))
+                if outs[1] is not None:
+                    named = zip(
+                        [b"*" + data.name(centroid), *map(data.name, others), b"consensus"], [*rows, shown], strict=True
+                    )
+                    outs[1].write(b"\n" + b"".join(b">%s\n%s\n" % pair for pair in named))
 
     def older_members(self) -> str | None:
         """A file in the folder of members that another run has left there, as it had more clusters."""
@@ -134,7 +171,7 @@ class ClusterWriter:
         for cluster, at in enumerate(self._centroids.tolist()):
             name = self._centroid_name(cluster)
             if self._files.size_out:
-                name = _SIZE.sub(rb"\1", name).strip(b";") + b";size=%d" % sizes[cluster]
+                name = with_size(name, int(sizes[cluster]))
             out.write(b">%s\n%s\n" % (name, self._data.written(at)))
 
     def _write_members(self, folder: str) -> None:
@@ -148,28 +185,3 @@ class ClusterWriter:
             with open_output(os.path.join(folder, f"{cluster}.fasta")) as out:
                 for at in members.tolist():
                     out.write(b">%s\n%s\n" % (self._data.name(at), self._data.written(at)))
-
-    def _counts(self) -> bytes:
-        """Abundances of each cluster in each sample, both in the order of their names, as vsearch's --otutabout."""
-        samples, sample = _numbered(*_native.samples_of_names(self._data.names, self._data.name_offsets))
-        units, unit = _numbered(*join_bytes([self._centroid_name(i).split(b";")[0] for i in range(len(self.members))]))
-        cells, which = np.unique(unit[self._cluster] * len(samples) + sample, return_inverse=True)
-        counts = np.bincount(which, self._data.sizes, len(cells)).astype(np.int64)
-        rows = np.searchsorted(cells, np.arange(len(units) + 1) * len(samples))
-        lines = [b"\t".join([b"#OTU ID", *samples])]
-        for number, name in enumerate(units):
-            row = np.zeros(len(samples), np.int64)
-            some = slice(rows[number], rows[number + 1])
-            row[cells[some] - number * len(samples)] = counts[some]
-            lines.append(b"\t".join([name, *(b"%d" % count for count in row.tolist())]))
-        return b"".join(line + b"\n" for line in lines)
-
-
-def _numbered(text: NDArray[np.uint8], offsets: NDArray[np.int64]) -> tuple[list[bytes], NDArray[np.int64]]:
-    """The different ones of some texts, sorted, and int64 (n,) which of them each is."""
-    _, first, which = np.unique(_native.first_equal(text, offsets), return_index=True, return_inverse=True)
-    different = [text[offsets[i] : offsets[i + 1]].tobytes() for i in first.tolist()]
-    order = sorted(range(len(different)), key=different.__getitem__)
-    rank = np.empty(len(order), np.int64)
-    rank[order] = np.arange(len(order))
-    return [different[i] for i in order], rank[which]

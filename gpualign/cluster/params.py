@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Literal
 
-from gpualign.align.score.params import PairwiseParams, identity_definition_field, max_memory_field
+from gpualign.align.score.params import VSEARCH_SCORES, PairwiseParams, identity_definition_field, max_memory_field
 from gpualign.checks import set_whole_numbers
 from gpualign.errors import UsageError, check_range
 from gpualign.fields import REQUIRED, check_choices, parameter
@@ -16,10 +16,9 @@ from gpualign.sequences.matrices import Scoring, with_matching_codes
 
 Order = Literal["length", "size", "input"]
 Linkage = Literal["centroid", "single"]
-#: vsearch's scores of nucleotides, with gaps that are cheaper at the ends; BLAST's gaps (11/1) with a matrix
-NUCLEOTIDES = {"match": 2, "mismatch": -4, "gap_open": 20, "gap_extend": 2, "end_gap_open": 2, "end_gap_extend": 1}
+#: BLAST's gaps (11/1) with a matrix
 MATRIX = {"gap_open": 12, "gap_extend": 1}
-_ALIGNMENT = (*NUCLEOTIDES, "matrix", "identity", "identity_definition", "strand", "max_memory")
+_ALIGNMENT = (*VSEARCH_SCORES, "matrix", "identity", "identity_definition", "strand", "max_memory")
 _clusters, _scores = partial(parameter, under="Clusters"), partial(parameter, under="Scores")
 _abundances, _further = partial(parameter, under="Abundances"), partial(parameter, under="Further outputs")
 
@@ -32,7 +31,7 @@ class ClusterParams:
 
     Attributes:
         match, mismatch, gap_open, gap_extend, end_gap_open, end_gap_extend: scores and penalties as of
-            :class:`PairwiseParams`; None: those of :data:`NUCLEOTIDES` or, with a matrix, of :data:`MATRIX`.
+            :class:`PairwiseParams`; None: those of :data:`VSEARCH_SCORES` or, with a matrix, of :data:`MATRIX`.
     """
 
     identity: float = _clusters(REQUIRED, "--id", "Minimum identity, 0 to 1.")
@@ -50,11 +49,11 @@ class ClusterParams:
         "centroid", "--linkage", "single: join sequences that reach the identity, directly or through others."
     )
     strand: Literal["plus", "both"] = _clusters("plus", "--strand", "both: try the reverse complement as well.")
-    min_length: int = _clusters(1, "--min-length", "Leave shorter sequences out.")
+    min_length: int = _clusters(1, "--min-length --min-seq-length", "Leave shorter sequences out.")
     max_length: int | None = _clusters(None, "--max-length", "Leave longer sequences out.")
-    match: int | None = _scores(None, "--match", f"Score of equal nucleotides.  [default: {NUCLEOTIDES['match']}]")
+    match: int | None = _scores(None, "--match", f"Score of equal nucleotides.  [default: {VSEARCH_SCORES['match']}]")
     mismatch: int | None = _scores(
-        None, "--mismatch", f"Score of different nucleotides.  [default: {NUCLEOTIDES['mismatch']}]"
+        None, "--mismatch", f"Score of different nucleotides.  [default: {VSEARCH_SCORES['mismatch']}]"
     )
     matrix: str | None = _scores(
         None, "--matrix", "Substitution matrix, which proteins need: BLOSUM62, ... or a file.", metavar="NAME"
@@ -82,7 +81,7 @@ class ClusterParams:
     def alignment(self) -> PairwiseParams:
         """How pairs are aligned and their identity is counted."""
         given = {name: value for name in _ALIGNMENT if (value := getattr(self, name)) is not None}
-        defaults = NUCLEOTIDES if self.matrix is None else MATRIX
+        defaults = VSEARCH_SCORES if self.matrix is None else MATRIX
         if given.keys() & {"gap_open", "gap_extend"}:
             defaults = {name: value for name, value in defaults.items() if not name.startswith("end_")}
         return PairwiseParams(**{**defaults, **given})
@@ -121,6 +120,12 @@ class ClusterFiles:
     path: bool = _further(False, "-p --path", "Write the alignment with the centroid, too, as a CIGAR.")
     uc: str | None = _further(None, "--uc", "Write records S, H and C as vsearch and USEARCH do.", metavar="FILE")
     centroids: str | None = _further(None, "--centroids", "Write the centroids as FASTA.", metavar="FILE")
+    consensus: str | None = _further(
+        None, "--consout", "Write the consensus of each cluster as FASTA (nucleotides).", metavar="FILE"
+    )
+    alignments: str | None = _further(
+        None, "--msaout", "Write each cluster's alignment and consensus as FASTA (nucleotides).", metavar="FILE"
+    )
     relabel: str | None = _further(
         None, "--relabel", "Name centroids TEXT1, TEXT2, ...; the table has the names as label.", metavar="TEXT"
     )
@@ -147,19 +152,29 @@ class ClusterFiles:
         """
         if (table in (None, "-")) + sum(path == "-" for path in self.outputs) > 1:
             raise UsageError("two outputs go to standard output: name files for them (-o FILE for the table)")
-        if self.size_out and self.centroids is None:
-            raise UsageError("--sizeout needs --centroids")
-        if params.linkage == "single" and (self.uc is not None or self.path):
-            raise UsageError("with --linkage single members have no alignment with a centroid: leave out --uc and -p")
+        if self.size_out and self.centroids is None and self.consensus is None:
+            raise UsageError("--sizeout needs --centroids or --consout")
+        if params.linkage == "single" and (self.uc is not None or self.path or self.keeps_alignments):
+            raise UsageError(
+                "with --linkage single members have no alignment with a centroid: leave out --uc, -p, --consout and "
+                "--msaout"
+            )
+        if params.matrix is not None and self.keeps_alignments:
+            raise UsageError("--consout and --msaout are for nucleotides: leave out --matrix")
         if self.members is not None and os.path.exists(self.members) and not os.path.isdir(self.members):
             raise UsageError(f"--members needs a folder, and {self.members} is a file")
 
     @property
     def outputs(self) -> tuple[str | None, ...]:
         """All files that are written besides the table."""
-        return (self.uc, self.centroids, self.counts, self.plot)
+        return (self.uc, self.centroids, self.counts, self.plot, self.consensus, self.alignments)
+
+    @property
+    def keeps_alignments(self) -> bool:
+        """Whether alignments of whole clusters are written."""
+        return self.consensus is not None or self.alignments is not None
 
     @property
     def keeps_text(self) -> bool:
         """Whether sequences are written."""
-        return self.centroids is not None or self.members is not None
+        return self.centroids is not None or self.members is not None or self.keeps_alignments

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gpualign.align.near.cpu import NearProblem
+from gpualign.align.near.neighbors import Neighbors
 from gpualign.align.pair_inputs import PairInputs
 from gpualign.align.score.problem import make_problem
 from gpualign.cluster import tuning
-from gpualign.cluster.cpu import ClusterProblem
 from gpualign.cluster.greedy import Greedy, Joined
-from gpualign.cluster.near import Neighbors
 from gpualign.cluster.output import ClusterWriter, columns_of
 from gpualign.cluster.params import ClusterFiles, ClusterParams
 from gpualign.cluster.sequences import ClusterInput, read_input
@@ -105,7 +105,7 @@ class Clusterer:
             scoring = without_codes(scoring)
         source = PairSource.triangle(data.sequences.lengths, include_self=True)
         pairs = make_problem(params.pairs, options, scoring, PairInputs(data.sequences, data.sequences, source))
-        self._problem = ClusterProblem(pairs, params.min_coverage)
+        self._problem = NearProblem(pairs, params.min_coverage)
         self._params, self._data, self._options = params, data, options
         self.distinct = int(data.distinct.max(initial=-1)) + 1
         self._symbols = options.batch_size * (tuning.GPU_FACTOR if backend.on_gpu else 1)

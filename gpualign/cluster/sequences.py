@@ -10,15 +10,12 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.cluster.params import ClusterParams
-from gpualign.errors import RecordError
 from gpualign.run.malloc_tuning import return_memory
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.encoded import EncodedSequences, encode
 from gpualign.sequences.matrices import Scoring
 from gpualign.sequences.offsets import joined, offsets_of
-
-#: what `abundances` says of a size beyond 63 bits
-_TOO_LARGE = -1
+from gpualign.text.labels import sizes_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,15 +92,7 @@ def read_input(
     return_memory()  # that of the pieces; the sequences are soon there twice
     number = np.concatenate(numbers) if numbers else np.zeros(0, np.int64)
     all_names = joined(names)
-    sizes = _native.abundances(*all_names)
-    if len(wrong := np.flatnonzero(sizes < 0)):
-        first, last = all_names[1][wrong[0] : wrong[0] + 2]
-        name = all_names[0][first:last].tobytes().decode("latin-1")
-        if sizes[wrong[0]] == _TOO_LARGE:
-            what = f"the size of sequence {name} is too large"
-        else:
-            what = f"the size of sequence {name} is not a number from 1 on (;size=N)"
-        raise RecordError(what, path, name)
+    sizes = sizes_of(*all_names, path)
     order = _order(params, encoded.lengths, sizes, *all_names)
     text = np.concatenate(texts) if texts else None
     texts.clear()

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from gpualign.cluster.cpu import NearPairs
-from gpualign.cluster.near import Neighbors, Queries
+from gpualign.align.near.cpu import NearPairs
+from gpualign.align.near.neighbors import Neighbors, Queries
 from gpualign.cluster.sequences import ClusterInput, numbered_as_met
 from gpualign.sequences.pairs import PairBlock
 

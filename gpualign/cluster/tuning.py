@@ -11,12 +11,6 @@ KERNELS = Kernels("pairwise", core_rate=1e6, compile_s=2.5, variants=VARIANTS)
 READ_BYTES = 1 << 21
 #: sequences of the first batch; each has twice as many as the one before it, up to the batch size
 FIRST_BATCH = 64
-#: pairs of queries and targets that a thread looks at before pairs are aligned
-LOOKED_AT = 1 << 20
-#: pairs that are aligned at a time
-BLOCK_PAIRS, GPU_BLOCK_PAIRS = 1 << 13, 1 << 20
-#: symbols of a part of the targets, queries and pairs that an item for another machine has at most
-PART_SYMBOLS, QUERIES_SENT, PAIRS_SENT = 1 << 22, 256, 1 << 10
 #: a GPU wants more sequences at once than a core
 GPU_FACTOR = 8
 

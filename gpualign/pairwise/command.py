@@ -14,7 +14,7 @@ from gpualign.errors import UsageError
 from gpualign.fields import take
 from gpualign.options import headed, options_of, run_options, table_options, take_run_options
 from gpualign.pairwise.bounded_gaps.params import GapsParams
-from gpualign.pairwise.database.params import DatabaseParams
+from gpualign.pairwise.database.params import DatabaseParams, HitFiles
 from gpualign.pairwise.params import PairwiseOutput, take_params
 
 
@@ -50,6 +50,7 @@ from gpualign.pairwise.params import PairwiseOutput, take_params
 @options_of(PairwiseParams, "identity", "identity_definition")
 @headed("Identity", click.option("--acceptall", is_flag=True, help="Keep every pair (the default without --id)."))
 @options_of(DatabaseParams)
+@options_of(HitFiles)
 @options_of(GapsParams, "max_gaps", "free_start", "best")
 @options_of(PairwiseParams, "score_only")
 @headed(
@@ -75,7 +76,8 @@ def command(**values: Any) -> None:
     With --top, --evalue, --min-bits or --min-score, B.fa is a database to search: FASTA of any size, or a file of
     `gpualign makedb`. Each query's hits come best first, equal scores in input order, with E-values and bit scores
     where NCBI publishes the constants. BLAST's gap costs 11/1 are --gapopen 12 --gapext 1 here. Low complexity is not
-    masked.
+    masked. With --top and --id the hits are the best by identity, and nothing is missed: those of
+    `vsearch --usearch_global --maxaccepts 0 --maxrejects 0`. Ambiguity codes match where they have a base in common.
 
     I in a CIGAR consumes the query, as in SAM; vsearch's caln has it the other way round. Coordinates are 1-based and
     inclusive, except in PAF.
@@ -85,6 +87,7 @@ def command(**values: Any) -> None:
       gpualign pairwise genes.fa --id 0.97 -o similar.tsv
       gpualign pairwise a.fa b.fa --matrix BLOSUM62 --gapopen 11 --gapext 1
       gpualign pairwise --mode local --top 10 --evalue 1e-3 --matrix BLOSUM62 --gapopen 12 --gapext 1 q.fa db.fa.gz
+      gpualign pairwise asvs.fa refs.fa --id 0.97 --top 1 --top-ties --gapopen 20I/2E --gapext 2I/1E --lca taxa.tsv
       gpualign pairwise --mode semi-global --max-gaps 2 patterns.fa texts.fa
       gpualign pairwise genes.fa --gapopen 20I/2E --gapext 2I/1E --id 0.97 --iddef 2
     """
@@ -92,14 +95,20 @@ def command(**values: Any) -> None:
     values["selection"] = take(PairSelection, values)
     files = take(PairFiles, values)
     output = _take_output(values)
-    search = take(DatabaseParams, values)
+    search, hit_files = take(DatabaseParams, values), take(HitFiles, values)
     params = _take_params(values)
     output.check(files, params, options.output_format)
+    by_identity = search.given and isinstance(params, PairwiseParams) and params.identity is not None
+    hit_files.check(by_identity, options.output)
     if isinstance(params, GapsParams):
         search.refuse_bounded_gaps()
         from gpualign.pairwise.bounded_gaps.run import run_max_gaps
 
         run_max_gaps(files, params, options, output.header, output.resume)
+    elif by_identity:
+        from gpualign.pairwise.database.nearest import run_nearest
+
+        run_nearest(files, params, search, output, hit_files, options)
     elif search.given:
         from gpualign.pairwise.database.run import run_search
 

@@ -16,13 +16,14 @@ from hypothesis import strategies as st
 
 import gpualign
 from gpualign import _native
+from gpualign.align.near import tuning as near_tuning
+from gpualign.align.near.cpu import highest_identity
 from gpualign.align.pair_inputs import PairInputs
 from gpualign.align.score.alignments import Measures
 from gpualign.align.score.cpu import Candidates, align_strand
 from gpualign.align.score.matrices import load_matrix
 from gpualign.align.score.problem import make_problem
 from gpualign.cluster import tuning
-from gpualign.cluster.cpu import highest_identity
 from gpualign.cluster.params import ClusterParams
 from gpualign.errors import InputError, UsageError
 from gpualign.params import RunOptions
@@ -43,8 +44,8 @@ from tests.reference.pairwise import end_gap_score, replay
 def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that sequences meet centroids of earlier batches, of the same one, and of several lists of words."""
     monkeypatch.setattr(tuning, "FIRST_BATCH", 3)
-    monkeypatch.setattr(tuning, "BLOCK_PAIRS", 7)
-    monkeypatch.setattr(tuning, "LOOKED_AT", 50)
+    monkeypatch.setattr(near_tuning, "BLOCK_PAIRS", 7)
+    monkeypatch.setattr(near_tuning, "LOOKED_AT", 50)
 
 
 def families(rng: random.Random, count: int, size: int, length: int, rate: float, symbols: str = "ACGT") -> list[str]:
@@ -191,7 +192,7 @@ def test_blocks_rule_out_pairs_that_words_do_not() -> None:
     letters = (gene + apart + near).encode().translate(bytes.maketrans(b"ACGT", bytes(range(4))))
 
     def candidates(definition: int, coverage: float) -> list[int]:
-        index = _native.ClusterIndex(
+        index = _native.NearIndex(
             codes=np.frombuffer(letters, np.uint8),
             offsets=np.array([0, 640, 1280, 1920]),
             identical=4,

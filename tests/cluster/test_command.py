@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import random
+import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,7 +15,9 @@ from gpualign import _native
 from gpualign.cluster import tuning
 from gpualign.report import Progress
 from gpualign.sequences.batch import join_bytes
+from tests.helpers.commands import program
 from tests.helpers.files import read_fasta, rows_of, write_fasta
+from tests.helpers.paths import AMPLICONS
 from tests.helpers.sequences import mutate
 
 A = "ACGTACGTACGTTTGACCATGACCATTAGGACAT"
@@ -221,7 +226,7 @@ def test_progress_has_the_number_of_clusters(cli, tmp_path: Path, monkeypatch: p
         ("--id 97", "id must be between 0 and 1, not 97 (did you mean 0.97?)"),
         ("--id -0.1", "id must be between 0 and 1, not -0.1"),
         ("--id 0.9 --sizeout", "--sizeout needs --centroids"),
-        ("--id 0.9 --linkage single --uc {tmp}/uc", "leave out --uc and -p"),
+        ("--id 0.9 --linkage single --uc {tmp}/uc", "leave out --uc, -p, --consout and --msaout"),
         ("--id 0.9 --linkage single --first", "it cannot be used with --linkage single"),
         ("--id 0.9 --matrix BLOSUM62 --match 3", "leave out --match and --mismatch"),
         ("--id 0.9 --matrix BLOSUM62 --strand both", "--strand both needs nucleotides"),
@@ -283,3 +288,57 @@ def test_lower_case_and_u(cli, tmp_path: Path) -> None:
     assert status == 0
     assert out.decode() == f">a\n{A}\n"
     assert "3 sequences, 1 cluster" in errors
+
+
+def test_consensus_and_alignments_by_hand(tmp_path: Path) -> None:
+    """Members with an insertion, a gap and a longer end; the abundant one decides."""
+    centroid = "ACGTTGCAACGGATTACAGG"
+    inserted, gap, longer = centroid[:8] + "TT" + centroid[8:], centroid[:12] + centroid[13:], centroid + "CC"
+    records = {"c;size=9": centroid, "i;size=5": inserted, "g;size=4": gap, "l;size=3": longer}
+    (tmp_path / "a.fa").write_text("".join(f">{name}\n{text}\n" for name, text in records.items()))
+    outputs = ["--consout", tmp_path / "cons", "--msaout", tmp_path / "msa", "--sizeout"]
+    words = ["--id", "0.8", "--order", "size", "--sizein", *outputs, "-q", "-o", tmp_path / "rows"]
+    subprocess.run(program("cluster", tmp_path / "a.fa", *words), check=True)
+    assert (tmp_path / "cons").read_text() == f">centroid=c;seqs=4;size=21\n{centroid}\n"
+    rows = {
+        "*c;size=9": "ACGTTGCA--ACGGATTACAGG--",
+        "i;size=5": "ACGTTGCATTACGGATTACAGG--",
+        "g;size=4": "ACGTTGCA--ACGG-TTACAGG--",
+        "l;size=3": "ACGTTGCA--ACGGATTACAGGCC",
+        "consensus": "ACGTTGCA--ACGGATTACAGG++",
+    }
+    assert (tmp_path / "msa").read_text() == "\n" + "".join(f">{name}\n{row}\n" for name, row in rows.items())
+
+
+@pytest.mark.skipif(shutil.which("vsearch") is None, reason="vsearch is not installed")
+def test_the_alignments_of_vsearch(tmp_path: Path) -> None:
+    fasta = tmp_path / "a.fa"
+    shutil.copyfile(AMPLICONS, fasta)
+    words = [
+        "--id",
+        "0.9",
+        "--order",
+        "size",
+        "--consout",
+        tmp_path / "cons",
+        "--msaout",
+        tmp_path / "msa",
+        "--sizeout",
+    ]
+    subprocess.run(program("cluster", fasta, *words, "-q", "-o", tmp_path / "rows"), check=True)
+    peer = ["--cluster_size", fasta, "--id", "0.9", "--iddef", "1", "--maxaccepts", "0", "--maxrejects", "0"]
+    peer += [
+        "--consout",
+        tmp_path / "cons2",
+        "--msaout",
+        tmp_path / "msa2",
+        "--sizeout",
+        "--fasta_width",
+        "0",
+        "--quiet",
+    ]
+    subprocess.run(["vsearch", *map(str, peer)], check=True)
+    for name, gap in (("cons", ">"), ("msa", "\n\n")):
+        texts = ((tmp_path / f"{name}{which}").read_text() for which in ("", "2"))
+        ours, theirs = ({*re.sub(r";size=\d+", "", text).split(gap)} for text in texts)
+        assert len(ours & theirs) >= 0.95 * len(theirs)

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gpualign.align.near import neighbors as stages
 from gpualign.align.score.cpu import align_on_cpu
-from gpualign.cluster import near as stages
 from gpualign.cluster.params import ClusterParams
 from gpualign.cluster.run import Clusterer
 from gpualign.cluster.sequences import read_input

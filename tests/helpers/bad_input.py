@@ -101,6 +101,9 @@ ROLES = [
     Role("pairwise --max-gaps", "reads", "pairwise --max-gaps 2 {input} {folder}/one.fq", "pairs"),
     Role("pairwise --top", "reads", "pairwise --top 3 {folder}/one.fq {input}", "pairs"),
     Role("cluster", "reads", "cluster --id 0.9 {input}", "sequences"),
+    Role("derep", "reads", "derep {input}", "sequences"),
+    Role("sintax", "reads", "sintax --db {folder}/ref.fa {input}", "sequences"),
+    Role("chimeras", "reads", "chimeras --denovo {input}", "sequences"),
     Role("lcs-filter subjects", "reads", "lcs-filter -n 0 -Q {folder}/one.fq {input}", "subjects"),
     Role("lcs-filter query", "query", "lcs-filter -n 0 -Q {input} {folder}/reads.fq", "queries"),
     Role("search targets", "reads", "search {folder}/one.fq {input} -k 2", "targets"),
@@ -392,7 +395,7 @@ SITUATIONS = [
     Situation("share above 1", "pairwise --id 97 {folder}/reads.fq", 2, "0.97"),
     Situation("unknown column", "pairwise --userfields nonsense {folder}/reads.fq", 2, "nonsense"),
     *_every("unknown option", "--no-such-option", 2, "--no-such-option"),
-    *_every("device that is not there", "--device cuda:99", 4, "", but=("index",)),
+    *_every("device that is not there", "--device cuda:99", 4, "", but=("index", "derep", "sintax")),
 ]
 
 

@@ -20,6 +20,9 @@ GOOD = {
     "lcs-filter": "lcs-filter -Q {folder}/one.fq {folder}/reads.fq",
     "search": "search -k 2 {folder}/reads.fq {folder}/reads.fq",
     "cluster": "cluster --id 0.9 {folder}/reads.fq",
+    "derep": "derep {folder}/reads.fq",
+    "sintax": "sintax --db {folder}/ref.fa {folder}/reads.fq",
+    "chimeras": "chimeras --denovo {folder}/reads.fq",
 }
 
 #: memory, disks and inputs that fail in the middle
@@ -77,6 +80,8 @@ SAME_BYTES = {
     "search, one a target": "search {few} {reads} -k 3 --best-per-target --within 60",
     "cluster": "cluster {reads} --id 0.8 --strand both -p",
     "cluster, single": "cluster {reads} --id 0.8 --linkage single",
+    "pairwise, nearest": "pairwise {reads} {reads} --id 0.8 --top 2 --top-ties --strand both",
+    "chimeras": "chimeras {reads} --denovo",
     "lcs-filter": "lcs-filter -Q {query} -n 50 --strand both --subsequence {reads}",
     "lcs-filter, streamed": "lcs-filter -Q {query} -n 0 --input-order {reads}",
 }
@@ -158,6 +163,9 @@ REPORTS: dict[str, tuple[list[str], list[str], str | None, list[str]]] = {
     "bounded gaps": (["pairwise", "--max-gaps", "1", "q.fa", "r.fa"], ["q.fa", "r.fa"], None, []),
     "pairwise --top": (["pairwise", "--top", "1", "q.fa", "r.fa"], ["q.fa", "r.fa"], None, []),
     "cluster": (["cluster", "--id", "0.9", "q.fa", "--members", "d"], ["q.fa"], None, ["d"]),
+    "derep": (["derep", "q.fa", "--uc", "u"], ["q.fa"], None, ["u"]),
+    "sintax": (["sintax", "q.fa", "--db", "r.fa"], ["q.fa", "r.fa"], None, []),
+    "chimeras": (["chimeras", "q.fa", "--denovo", "--chimeras", "c.fa"], ["q.fa"], None, ["c.fa"]),
     "lcs-filter": (["lcs-filter", "-Q", "q.fa", "r.fa"], ["q.fa", "r.fa"], None, []),
     "mems": (["mems", "r.fa", "q.fa"], ["q.fa"], "r.fa", []),
     "align": (["align", "r.fa", "q.fa", "--coords", "c"], ["q.fa"], "r.fa", ["c"]),
@@ -168,15 +176,23 @@ REPORTS: dict[str, tuple[list[str], list[str], str | None, list[str]]] = {
 LEFT_OUT = {
     "GOOD": {"sort": "tests/markdup", "markdup": "tests/markdup"},
     "FAULTS": {},
-    "FULL_DISK": {"cluster": "it writes as pairwise does"},
-    "SAME_BYTES": {"sort": "tests/markdup", "markdup": "tests/markdup", "index": "tests/seeds/index"},
-    "ON_DASK": {"sort": "not on a cluster", "markdup": "not on a cluster", "index": "not on a cluster", "align": "not on a cluster"},
+    "FULL_DISK": {
+        "cluster": "it writes as pairwise does",
+        "derep": "it writes as cluster does",
+        "sintax": "it writes as cluster does",
+        "chimeras": "it writes as cluster does",
+    },
+    "SAME_BYTES": {"sort": "tests/markdup", "markdup": "tests/markdup", "index": "tests/seeds/index", "derep": "tests/derep", "sintax": "tests/sintax"},
+    "ON_DASK": {"sort": "not on a cluster", "markdup": "not on a cluster", "index": "not on a cluster", "align": "not on a cluster", "derep": "not on a cluster", "sintax": "not on a cluster", "chimeras": "tests/chimeras"},
     "GROWING": {
         "sort": "tests/records/test_record_sorter.py",
         "markdup": "tests/markdup",
         "index": "it holds its reference",
         "cluster": "it holds its sequences",
         "align": "it holds its genomes",
+        "derep": "it holds its sequences",
+        "sintax": "it holds its sequences",
+        "chimeras": "it holds its sequences",
     },
     "TIMELINES": {
         "sort": "the writer computes",
@@ -185,6 +201,9 @@ LEFT_OUT = {
         "search": "as lcs-filter",
         "cluster": "as pairwise",
         "align": "tests/genomes",
+        "derep": "tests/derep",
+        "sintax": "tests/sintax",
+        "chimeras": "tests/chimeras",
     },
     "REPORTS": {"index": "no report"},
 }

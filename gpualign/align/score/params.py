@@ -18,6 +18,15 @@ Kernel = Literal["auto", "lazy", "lanes", "rscan", "dscan", "tiled"]
 
 #: the four sequence ends, in the order of the free-end flags
 ENDS = ("query-start", "query-end", "target-start", "target-end")
+#: vsearch's scores of nucleotides, with gaps that are cheaper at the ends
+VSEARCH_SCORES: dict[str, Any] = {
+    "match": 2,
+    "mismatch": -4,
+    "gap_open": 20,
+    "gap_extend": 2,
+    "end_gap_open": 2,
+    "end_gap_extend": 1,
+}
 NO_IDENTITY = "--score-only finds no identity: leave out --id and --plot"
 
 _pairs, _alignment = partial(parameter, under="Pairs"), partial(parameter, under="Alignment")

@@ -74,7 +74,7 @@ public:
     }
 
 private:
-    static constexpr uint8_t whole_match = 3;  // ALL_MATCH and INNER_MATCH of gpualign.cluster.cpu
+    static constexpr uint8_t whole_match = 3;  // ALL_MATCH and INNER_MATCH of gpualign.align.near.cpu
 
     // What is less is better: the higher identity, the earlier cluster, the plus strand.
     struct Rank {

@@ -113,12 +113,18 @@ class DatabaseHits:
             return pairs.take(order)
         starts = np.searchsorted(pairs.query[order], np.arange(len(self._query_lengths) + 1))
         rank = np.arange(len(order)) - starts[pairs.query[order]]
-        best = pairs.take(order[rank < top])
+        chosen = rank < top
+        if self.params.top_ties:  # a query's N-th score, and all that are as high
+            nth = np.minimum(starts[:-1] + top, starts[1:]) - 1
+            scores = pairs.score[order]
+            chosen = scores >= scores[nth[pairs.query[order]]]
+        best = pairs.take(order[chosen])
         # a later target needs more than the last one of a full list
         counts = np.bincount(best.query, minlength=len(self._query_lengths))
         last = offsets_of(counts)[1:] - 1
-        full = counts == top
-        self._least[full] = np.maximum(self._least[full], best.score[last[full]].astype(np.int64) + 1)
+        full = counts >= top
+        lowest = best.score[last[full]].astype(np.int64)
+        self._least[full] = np.maximum(self._least[full], lowest if self.params.top_ties else lowest + 1)
         if self._by_length is not None:
             self._by_length = np.maximum(self._by_length, self._least[:, None])
         return best

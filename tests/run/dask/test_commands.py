@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpualign.cluster import tuning as cluster_tuning
+from gpualign.align.near import tuning as near_tuning
 from gpualign.errors import GpualignError
 from gpualign.pairwise import run as pairwise
 from gpualign.run.stage import Stage
@@ -143,8 +143,8 @@ def test_clusters_by_parts_of_the_centroids(
 ) -> None:
     """Workers get the sequences once, and look in parts of the centroids; the clusters are the same. The pairs that are
     left to be aligned are not: one machine aligns the likely centroid of each sequence first."""
-    monkeypatch.setattr(cluster_tuning, "PART_SYMBOLS", 5000)
-    monkeypatch.setattr(cluster_tuning, "QUERIES_SENT", 50)
+    monkeypatch.setattr(near_tuning, "PART_SYMBOLS", 5000)
+    monkeypatch.setattr(near_tuning, "QUERIES_SENT", 50)
     sent: list[object] = []
     send = ClusterBackend._send
 

@@ -186,13 +186,18 @@ public:
         std::vector<Word> words;
     };
 
-    // Of the targets from ... to - 1 the one that has most of the query's words, the first of equal ones; -1 if none
-    // has any. It is likely to be the nearest, and what it reaches, others have to reach.
+    // Of the targets from ... to - 1 the one that has most of the query's rarest words, the first of equal ones; -1 if
+    // none has any. It is likely to be the nearest, and what it reaches, others have to reach.
     int32_t most_words(int32_t query, int32_t from, int32_t to, Scratch& scratch) const {
         if (from >= to || !word_ || set_.length(query) / word_ > UINT16_MAX) return -1;
         look_up(query, from, to, scratch);
         begin_count(scratch, 0);
-        count(scratch, 0, scratch.words.size(), 0);
+        auto& words = scratch.words;
+        std::sort(words.begin(), words.end(), [](const auto& a, const auto& b) { return a.total < b.total; });
+        size_t some = 0;
+        for (int64_t entries = 0; some < words.size() && (some < counted_words || entries < to - from); some++)
+            entries += words[some].total;
+        count(scratch, 0, some, 0);
         int32_t best = -1;
         uint16_t most = 0;
         for (const int32_t target : scratch.met) {
@@ -287,6 +292,7 @@ public:
 
 private:
     static constexpr int32_t counted_least = 3;
+    static constexpr size_t counted_words = 16;  // for the likely nearest
 
     // The least number of words that any target needs to have in common with the query: that of the shortest, of the
     // longest, or of one as long as the query. May be 0.

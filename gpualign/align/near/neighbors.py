@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
+from gpualign.align.near import tuning
+from gpualign.align.near.cpu import Hits, NearPairs, NearProblem, Wanted, near_on_cpu
+from gpualign.align.near.parts import NearPart, TargetPart, new_index
+from gpualign.align.near.words import word_length
 from gpualign.align.score.device.kernel import PairwiseKernel
-from gpualign.cluster import tuning
-from gpualign.cluster.cpu import ClusterProblem, Hits, NearPairs, Wanted, near_on_cpu
-from gpualign.cluster.parts import NearPart, TargetPart, new_index
-from gpualign.cluster.words import word_length
 from gpualign.run.stage import Backend, Run, Stage
 from gpualign.sequences.offsets import cut_by_size
 from gpualign.sequences.pairs import PairBlock
@@ -43,7 +43,7 @@ class Targets:
         lengths: int64, of all sequences.
     """
 
-    def __init__(self, index: _native.ClusterIndex, lengths: NDArray[np.int64]) -> None:
+    def __init__(self, index: _native.NearIndex, lengths: NDArray[np.int64]) -> None:
         self._index, self._lengths = index, lengths
         self._added: list[NDArray[np.int32]] = []
         self._parts: list[TargetPart] = []
@@ -57,7 +57,7 @@ class Targets:
         self._count += len(distinct)
 
     @property
-    def index(self) -> _native.ClusterIndex:
+    def index(self) -> _native.NearIndex:
         """The index of all targets; those added last are indexed when somebody asks for it."""
         if len(self._index) < self._count:
             self._index.add(np.ascontiguousarray(self.distinct[len(self._index) :], np.int32))
@@ -94,20 +94,23 @@ class Neighbors:
 
     Args:
         distinct: how many there are; with both strands their reverse complements follow.
+        one_set: the targets are some of the distinct sequences, which all differ; else they follow.
 
     Attributes:
         equals_itself: bool (distinct,), the identity with itself is 1, and no other alignment scores as much.
         candidates: pairs that the words left so far.
     """
 
-    def __init__(self, problem: ClusterProblem, backend: Backend, distinct: int, both: bool, threads: int) -> None:
+    def __init__(
+        self, problem: NearProblem, backend: Backend, distinct: int, both: bool, threads: int, one_set: bool = True
+    ) -> None:
         self._problem, self._backend, self._distinct = problem, backend, distinct
         self._both, self._threads = both, threads
         self._word = word_length(problem)
-        self._twins = _twins(problem, distinct, both) if _only_equal(problem) else None
+        self._twins = _twins(problem, distinct, both) if one_set and _only_equal(problem) else None
         if self._twins is not None:
             self._word = 0
-        self._stage = cluster_stage(problem, self._word)
+        self._stage = near_stage(problem, self._word)
         self.equals_itself = _equal_to_themselves(problem, distinct)
         self.candidates = 0
 
@@ -116,7 +119,7 @@ class Neighbors:
         return Targets(new_index(self._problem, self._word), self._problem.pairs.targets.lengths)
 
     def of(self, targets: Targets, queries: Queries, wanted: Wanted, reached: NDArray[np.float64]) -> Hits:
-        """Hits of each query.
+        """Hits of each query; some may be there twice.
 
         Args:
             reached: float64 (q,), an identity that each query is known to have with some other sequence, or less than
@@ -211,13 +214,13 @@ class Neighbors:
             yield hits
 
 
-def _only_equal(problem: ClusterProblem) -> bool:
+def _only_equal(problem: NearProblem) -> bool:
     """Whether all columns must match, and symbols only themselves, so that only equal sequences are near."""
     pairs = problem.pairs
     return pairs.identity == 1 and pairs.definition in (1, 3, 4) and not pairs.scoring.bases
 
 
-def _twins(problem: ClusterProblem, distinct: int, both: bool) -> NDArray[np.int32]:
+def _twins(problem: NearProblem, distinct: int, both: bool) -> NDArray[np.int32]:
     """int32 (distinct,): which sequence each one's reverse complement is; ``distinct`` where there is none."""
     twins = np.full(distinct, distinct, np.int32)
     if both:
@@ -227,7 +230,7 @@ def _twins(problem: ClusterProblem, distinct: int, both: bool) -> NDArray[np.int
     return twins
 
 
-def _equal_to_themselves(problem: ClusterProblem, distinct: int) -> NDArray[np.bool_]:
+def _equal_to_themselves(problem: NearProblem, distinct: int) -> NDArray[np.bool_]:
     """Where all symbols match themselves, and better than others: s(a, b) < (s(a, a) + s(b, b)) / 2 for all pairs. An
     ambiguity code that matches itself need not do so better where every gap costs something: without gaps each symbol
     of a sequence is aligned to itself.
@@ -251,7 +254,7 @@ def _equal_to_themselves(problem: ClusterProblem, distinct: int) -> NDArray[np.b
     return known & (sequences.lengths[:distinct] > 0)
 
 
-def cluster_stage(problem: ClusterProblem, word: int) -> Stage[NearPairs | NearPart, tuple[Hits, int]]:
+def near_stage(problem: NearProblem, word: int) -> Stage[NearPairs | NearPart, tuple[Hits, int]]:
     """The stage over pairs that the words leave, or on a worker over queries and a part of the targets. A device
     filters and aligns pairs as those of `pairwise`. The results are hits, and how many pairs the words left of a part.
     """

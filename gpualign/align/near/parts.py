@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
+from gpualign.align.near.cpu import NearProblem, Wanted
 from gpualign.align.score.problem import PairProblem
-from gpualign.cluster.cpu import ClusterProblem, Wanted
 
 
-def new_index(problem: ClusterProblem, word: int) -> _native.ClusterIndex:
+def new_index(problem: NearProblem, word: int) -> _native.NearIndex:
     """Without any target. word: symbols of a word, 0: lengths and common subsequences alone say who is near."""
     pairs = problem.pairs
-    return _native.ClusterIndex(
+    return _native.NearIndex(
         codes=pairs.targets.codes,
         offsets=pairs.targets.offsets,
         identical=pairs.scoring.identical,
@@ -57,7 +57,7 @@ class TargetPart:
     def __init__(self, first: int, distinct: NDArray[np.int32]) -> None:
         self.first, self.distinct = first, distinct
         self._indexing = threading.Lock()
-        self._index: _native.ClusterIndex | None = None
+        self._index: _native.NearIndex | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         return TargetPart, (self.first, self.distinct)
@@ -65,7 +65,7 @@ class TargetPart:
     def __len__(self) -> int:
         return len(self.distinct)
 
-    def index(self, problem: ClusterProblem, word: int) -> _native.ClusterIndex:
+    def index(self, problem: NearProblem, word: int) -> _native.NearIndex:
         """Made once in each process."""
         with self._indexing:
             if self._index is None:

@@ -74,17 +74,20 @@ class Hits(Columns):
 
 
 @dataclass(frozen=True, eq=False)
-class ClusterProblem:
+class NearProblem:
     """Parameters that all pairs have in common.
 
     Attributes:
         pairs: how they are aligned; queries and targets are the distinct sequences, and with both strands then their
             reverse complements.
         coverage: aligned pairs of symbols as a share of the longer sequence, at least.
+        query_coverage, target_coverage: as a share of the query and of the target, at least.
     """
 
     pairs: PairProblem
     coverage: float
+    query_coverage: float = 0.0
+    target_coverage: float = 0.0
 
     @cached_property
     def aligner(self) -> BandedAligner | None:
@@ -103,7 +106,12 @@ class ClusterProblem:
         aligned = measures.matches + measures.mismatches
         longer = np.maximum(measures.n, measures.m)
         assert self.pairs.identity is not None
-        kept = np.flatnonzero(reaches(identity, self.pairs.identity) & (aligned >= self.coverage * longer - _SLACK))
+        kept = np.flatnonzero(
+            reaches(identity, self.pairs.identity)
+            & (aligned >= self.coverage * longer - _SLACK)
+            & (aligned >= self.query_coverage * measures.n - _SLACK)
+            & (aligned >= self.target_coverage * measures.m - _SLACK)
+        )
         inner = measures.identity(2)
         exact = np.where(measures.matches == measures.columns, ALL_MATCH | INNER_MATCH, (inner == 1) * INNER_MATCH)
         some = alignments.take(kept)
@@ -115,7 +123,7 @@ class ClusterProblem:
 
 
 @STEPS.at("compute")
-def near_on_cpu(problem: ClusterProblem, item: NearPairs) -> Hits:
+def near_on_cpu(problem: NearProblem, item: NearPairs) -> Hits:
     """The hits among some pairs: the edit filter, then alignments, those first that can have the highest identity."""
     pairs, block = problem.pairs, item.pairs
     if pairs.edit_limits is None or not len(block):
@@ -142,7 +150,7 @@ def near_on_cpu(problem: ClusterProblem, item: NearPairs) -> Hits:
     return Hits.join([by_score, _in_rounds(block.queries, near, bound, item.wanted, aligned)])
 
 
-def _aligned_in_rounds(problem: ClusterProblem, item: NearPairs) -> Hits:
+def _aligned_in_rounds(problem: NearProblem, item: NearPairs) -> Hits:
     """Align pairs without an edit filter, those first that can have the highest identity."""
     pairs, aligner = problem.pairs, problem.aligner
     every = np.arange(len(item.pairs))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from gpualign.cluster.cpu import ClusterProblem
+from gpualign.align.near.cpu import NearProblem
 
 #: words of fewer symbols are in every list, those of more find no better
 _SHORTEST, _LONGEST = {True: 6, False: 3}, {True: 24, False: 10}
@@ -12,7 +12,7 @@ _SHORTEST, _LONGEST = {True: 6, False: 3}, {True: 24, False: 10}
 _OTHERWISE = {True: 8, False: 3}
 
 
-def word_length(problem: ClusterProblem) -> int:
+def word_length(problem: NearProblem) -> int:
     """Symbols of a word; 0 where an identity proves no number of common words.
 
     With e edits a symbol at most, a sequence of n symbols has n / w words of which n e may change. Words of half of

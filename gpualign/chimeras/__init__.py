@@ -1,0 +1,1 @@
+"""``gpualign chimeras``: sequences that were joined from two others."""

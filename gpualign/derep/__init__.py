@@ -1,0 +1,1 @@
+"""``gpualign derep``: equal sequences once, with their abundance."""

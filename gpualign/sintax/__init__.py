@@ -1,0 +1,1 @@
+"""``gpualign sintax``: the taxonomy of sequences by their words."""
