@@ -23,9 +23,12 @@ template <class Item> struct Arena {
 // AG, AC, any other.
 constexpr int32_t kDonors = 5, kAcceptors = 4;
 
-// Introns of an alignment, whose cost does not depend on their length.
+// Introns of an alignment. Their cost depends on the distance between the points that they lie between, as bases that
+// fit by chance are found in it: each doubling beyond kShortIntron costs one more.
+constexpr int32_t kShortIntron = 1 << 10;
+
 struct IntronRules {
-    int32_t open;  // cost of an intron with the most frequent signals; 0: no alignment has introns
+    int32_t open;  // cost of a short intron with the most frequent signals; 0: no alignment has introns
     int32_t donor[kDonors], acceptor[kAcceptors];  // what other signals cost in addition
     int32_t known;  // what an end of a known intron costs less; at most half of `open`
     int32_t shortest, longest;  // shorter ones are deletions
@@ -122,6 +125,7 @@ struct BandTask {
     int32_t rows, band;
     int32_t begin_pin, end_pin;
     int32_t fold, jump;  // fold 0: not folded
+    int32_t intron;  // what an intron costs with the most frequent signals
     uint32_t read, contig;
     uint8_t reverse, swapped;
     uint8_t transcript;  // strand of the introns it may have, a TranscriptStrand

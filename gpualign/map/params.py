@@ -208,7 +208,7 @@ class Splicing:
     rare_signal: int = 6
     other_flank: int = 2
     known: int = 5
-    min_intron: int = 25
+    min_intron: int = 20
 
     def __post_init__(self) -> None:
         set_whole_numbers(self)

@@ -228,7 +228,8 @@ private:
         constexpr int lanes = Score::lanes;
         const Score match(Lane(scores_.match)), mismatch(Lane(-scores_.mismatch)), clip(Lane(scores_.clip_penalty));
         auto costs = gap_costs<Score, Lane>(scores_);
-        if constexpr (Model == Gaps::introns) costs.long_open_extend = Score(Lane(codes_.introns().open));
+        if constexpr (Model == Gaps::introns)
+            for (int lane = 0; lane < group.count; lane++) costs.long_open_extend.set(lane, Lane(group[lane].intron));
         const Score minimum(lowest_score<Lane>()), none(Lane(0));
         const Score clipped = group.begin_pinned() ? minimum : none - clip;
         Score last_row = none, end_pin = none;

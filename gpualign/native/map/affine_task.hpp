@@ -35,7 +35,7 @@ struct AffineTask {
     int64_t swapped_row = -1;
     Conversion conversion = Conversion::none;
     TranscriptStrand transcript = kNoTranscript;  // of the introns
-    int32_t fold = 0, jump = 0;
+    int32_t fold = 0, jump = 0, intron = 0;
 
     bool swapped() const { return swapped_row >= 0; }
     int64_t columns_end() const { return diagonal + length + band - 1 + jump; }

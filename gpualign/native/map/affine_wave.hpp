@@ -113,7 +113,7 @@ private:
         Constants constants{Score(Lane(scores_.match)), Score(Lane(-scores_.mismatch)),
             Score(Lane(scores_.clip_penalty)), Score(Lane(task.begin_pin >= 0 ? kLowest : -scores_.clip_penalty)),
             gap_costs<Score, Lane>(scores_)};
-        if (Model == Gaps::introns) constants.costs.long_open_extend = Score(Lane(codes_.introns().open));
+        if (Model == Gaps::introns) constants.costs.long_open_extend = Score(Lane(task.intron));
         const int last_row = task.length - 1;
         for (int t = 0; t <= 2 * last_row + task.band - 1; t++) {
             const int parity = t % 2, row = t / 2;  // row of cell 0

@@ -284,7 +284,7 @@ private:
                 conversion};
         return {codes + task.row, task.rows, task.band, task.diagonal, reference_.contig_offsets[task.contig],
             reference_.contig_offsets[task.contig + 1], task.begin_pin, task.end_pin, -1, conversion,
-            TranscriptStrand(task.transcript), task.fold, task.jump};
+            TranscriptStrand(task.transcript), task.fold, task.jump, task.intron};
     }
 
     void write(size_t r, std::vector<ChainRecord>& out) const {

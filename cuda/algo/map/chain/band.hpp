@@ -192,7 +192,7 @@ public:
         const int32_t long_gap = scores_.long_gap_open + scores_.long_gap_extend;
         const GapCosts<int32_t> costs{scores_.gap_open + scores_.gap_extend, scores_.gap_extend,
             !kIntrons            ? long_gap
-            : task_.transcript ? introns_.rules.open
+            : task_.transcript ? task_.intron
                                : -kLowest,
             scores_.long_gap_extend};
         const int32_t clipped = task_.begin_pin >= 0 ? kLowest : -scores_.clip_penalty;

@@ -80,6 +80,12 @@ GPUALIGN_HD bool has_introns(const ChainRules& rules) { return rules.introns.ope
 GPUALIGN_HD IntronModel intron_model(const ChainBatch& batch) {
     return {batch.rules.introns, batch.known};
 }
+// What an intron costs between two points that are so many bases further apart on the reference than on the read.
+GPUALIGN_HD int32_t intron_cost(const IntronRules& rules, int32_t apart) {
+    int32_t cost = rules.open;
+    for (int32_t shorter = kShortIntron; 2 * int64_t(shorter) <= apart; shorter *= 2) cost++;
+    return cost;
+}
 // The longest gap between two anchors of a chain.
 GPUALIGN_HD int32_t longest_gap(const ChainRules& rules) {
     return has_introns(rules) ? max(rules.introns.longest, rules.max_difference) : rules.max_difference;

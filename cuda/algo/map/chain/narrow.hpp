@@ -42,7 +42,7 @@ GPUALIGN_HD NarrowBand folded_band(
     narrow.task.band = band;
     const uint32_t count = uint32_t(introns.known.count), site = first_site(introns.known.ends, count, begin);
     const bool any_known = site < count && introns.known.ends[site].position < begin + across - margin - 1;
-    const int32_t intron = introns.rules.open - (any_known ? 2 * introns.rules.known : 0);
+    const int32_t intron = task.intron - (any_known ? 2 * introns.rules.known : 0);
     narrow.beyond = task.rows * scores.match -
                     min(gap_cost(scores, across), intron + min(intron, gap_cost(scores, margin + 1)));
     return narrow;

@@ -148,6 +148,7 @@ GPUALIGN_HOST_DEVICE uint32_t plan_over_introns(const ChainBatch& batch, const C
         task.begin_pin = left ? kFreeEnd : kOverMargin;
         task.end_pin = left ? kOverFold + kOverMargin : kFreeEnd;
         task.transcript = uint8_t(sites[s].strand);
+        task.intron = batch.rules.introns.open;
         if (add_task(batch.tasks[0], task) == kNoItem) break;
         planned++;
     }
@@ -201,6 +202,7 @@ GPUALIGN_HOST_DEVICE ChainSegment plan_introns(const ChainRules& rules, const Ch
                   difference = int32_t(to.reference - from.reference) - rows;
     BandTask task = band_task(chain, from.query, rows, from.reference - from.query, 0, difference, margin);
     task.end_pin = task.begin_pin + difference;
+    task.intron = intron_cost(rules.introns, difference);
     if (int64_t(max(rows, kFewestRows)) * task.band > rules.max_cells) {
         task.fold = (2 * margin + 16) / 16 * 16;
         task.jump = difference - task.fold;
@@ -215,7 +217,7 @@ GPUALIGN_HOST_DEVICE ChainSegment plan_introns(const ChainRules& rules, const Ch
     tasks.items[number] = task;
     task.transcript = kReverseTranscript;
     if (strands == both) tasks.items[number + 1] = task;
-    return {number, 0, rules.introns.open};
+    return {number, 0, task.intron};
 }
 
 // Plans the alignment between two points. Rows are the shorter of read and reference, as few rows and a wide band are
