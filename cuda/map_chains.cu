@@ -1,7 +1,7 @@
 // Reads to alignments by chaining: the steps of algo/map/chain/steps.hpp, a kernel each. A warp chains a read; a part
 // of one, a warp or a block aligns a segment; a lane plans, cuts and finishes a chain, and reports a read.
 //
-// LONG_GAPS: 1 where gaps have a second price. WIDE_LANES, WIDEST_LANES: of a block that aligns one segment.
+// GAPS: how gaps are priced, a Gaps of algo/map/affine.hpp. WIDE_LANES, WIDEST_LANES: of a block that aligns one segment.
 #include "algo/map/chain/band.hpp"
 #include "algo/map/chain/narrow.hpp"
 #include "algo/map/chain/steps.hpp"
@@ -10,8 +10,8 @@
 #include "device/part_of_warp.cuh"
 #include "device/warp.cuh"
 
-#ifndef LONG_GAPS
-#define LONG_GAPS 1
+#ifndef GAPS
+#define GAPS two_costs
 #endif
 #ifndef WIDE_LANES
 #define WIDE_LANES 128
@@ -52,9 +52,9 @@ struct Tasks {
 // that may have a better alignment outside the band are left to the next passes.
 template <int32_t Band> __device__ void align_narrow(const ChainLaunch& launch) {
     using Part = PartOfWarp<Band / 2>;
-    using Aligner = BandAligner<LONG_GAPS != 0, true, Part, TargetText>;
+    using Aligner = BandAligner<Gaps::GAPS, true, Part, TargetText>;
     constexpr uint32_t kParts = Warp::kLanes / Part::kLanes;
-    constexpr int32_t kRows = 256;
+    constexpr int32_t kRows = kNarrowRows;
     constexpr uint64_t kCodes = (Aligner::Layout::code_bytes(kRows, Band) + 15) / 16 * 16;
     __shared__ uint8_t codes[4 * kParts * kCodes];
     const Warp warp;
@@ -63,6 +63,7 @@ template <int32_t Band> __device__ void align_narrow(const ChainLaunch& launch) 
     const Tasks tasks(launch);
     const uint32_t count = tasks.count, number = warp.lane() / Part::kLanes;
     const TargetText text{launch.target};
+    const IntronModel introns = intron_model(launch.batch);
     uint8_t* const memory =
         launch.workspace + warp_number() * launch.workspace_bytes + number * (launch.workspace_bytes / kParts);
     while (true) {
@@ -70,7 +71,7 @@ template <int32_t Band> __device__ void align_narrow(const ChainLaunch& launch) 
         if (first >= count) return;
         const uint32_t mine = first + warp.lane();
         const bool fits = mine < count && !tasks.items[mine].operations && tasks.items[mine].rows <= kRows &&
-                          narrow_band(launch.batch.rules.scores, tasks.items[mine], Band).task.rows;
+                          narrow_band(launch.batch.rules.scores, introns, tasks.items[mine], Band).task.rows;
         for (uint32_t fit = warp.ballot(fits); fit;) {
             uint32_t taken = fit, own = fit;
             for (uint32_t p = 0; p < kParts; p++) {
@@ -79,16 +80,18 @@ template <int32_t Band> __device__ void align_narrow(const ChainLaunch& launch) 
             }
             fit = taken;
             BandTask& task = tasks.items[first + (own ? first_lane(own) : 0)];
-            NarrowBand narrow = narrow_band(launch.batch.rules.scores, task, Band);
+            NarrowBand narrow = narrow_band(launch.batch.rules.scores, introns, task, Band);
             if (!own) narrow.task.rows = narrow.task.band = 0;
             BandWorkspace workspace = BandWorkspace::at<typename Aligner::Layout>(memory, kRows, Band);
             workspace.codes = codes + (threadIdx.x / Part::kLanes) * kCodes;
-            Aligner aligner(part, launch.batch.rules.scores, text, narrow.task, workspace);
+            Aligner aligner(part, launch.batch.rules.scores, text, narrow.task, workspace, introns);
             aligner.load(query_of(launch.batch, narrow.task.read));
             const BandEnd end = aligner.sweep(warp_max(aligner.steps()));
             warp.sync();
-            if (own && part.lane() == 0 && end.value > narrow.beyond)
-                aligner.finish(OneLane(), end, launch.batch.cigars, task);
+            if (own && part.lane() == 0) {
+                if (end.value > narrow.beyond) aligner.finish(OneLane(), end, launch.batch.cigars, task);
+                else task.score = end.value;  // for choose_transcript()
+            }
             warp.sync();
         }
     }
@@ -166,7 +169,7 @@ template <uint32_t Lanes> __device__ void align_in_parts_of(const ChainLaunch& l
 template <class Group, class Next, class Align>
 __device__ void for_each_of_class(
     const Group& group, const ChainLaunch& launch, uint32_t groups, Next&& next, Align&& align) {
-    using OnWarp = BandLayout<Warp::kLanes, false>;
+    using OnWarp = BandLayout<Warp::kLanes, false, Gaps::GAPS == Gaps::introns>;
     const Tasks tasks(launch);
     const uint32_t count = tasks.count;
     const Turns turns(count, groups, 1, Warp::kLanes);
@@ -184,12 +187,12 @@ __device__ void for_each_of_class(
 template <class Group, class Finish>
 __device__ void align_whole(
     const Group& group, const ChainLaunch& launch, const BandTask& task, uint32_t number, Finish&& finish) {
-    using Aligner = BandAligner<LONG_GAPS != 0, false, Group, TargetText>;
+    using Aligner = BandAligner<Gaps::GAPS, false, Group, TargetText>;
     uint8_t* const memory = launch.workspace + number * launch.workspace_bytes;
     if (Aligner::Layout::all_bytes(task.rows, task.band) > launch.workspace_bytes) return;
     const TargetText text{launch.target};
     Aligner aligner(group, launch.batch.rules.scores, text, task,
-        BandWorkspace::at<typename Aligner::Layout>(memory, task.rows, task.band));
+        BandWorkspace::at<typename Aligner::Layout>(memory, task.rows, task.band), intron_model(launch.batch));
     aligner.load(query_of(launch.batch, task.read));
     const BandEnd end = aligner.sweep(aligner.steps());
     group.sync();
@@ -267,6 +270,10 @@ extern "C" __global__ void plan_ends(const __grid_constant__ ChainLaunch launch)
     const TargetText text{launch.target};
     for_each_in_lanes(launch, 2 * *launch.done, 2 * *launch.batch.chains.used,
         [&](uint32_t end) { plan_chain_end(launch.batch, text, end); });
+}
+
+extern "C" __global__ void choose_transcripts(const __grid_constant__ ChainLaunch launch) {
+    for_each_chain(launch, [&](uint32_t c) { choose_transcript(launch.batch, c); });
 }
 
 extern "C" __global__ void cut_chains(const __grid_constant__ ChainLaunch launch) {

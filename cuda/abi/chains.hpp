@@ -18,6 +18,24 @@ template <class Item> struct Arena {
     uint64_t capacity;
 };
 
+// Signals at the two ends of an intron on its transcript's strand (R: A or G, Y: C or T), from the most to the least
+// frequent: those at its begin, GT before R, other GT, GC, AT, any other bases; and those at its end, AG after Y, other
+// AG, AC, any other.
+constexpr int32_t kDonors = 5, kAcceptors = 4;
+
+// Introns of an alignment. Their cost depends on the distance between the points that they lie between, as bases that
+// fit by chance are found in it: each doubling beyond kShortIntron costs one more.
+constexpr int32_t kShortIntron = 1 << 10;
+
+struct IntronRules {
+    int32_t open;  // cost of a short intron with the most frequent signals; 0: no alignment has introns
+    int32_t donor[kDonors], acceptor[kAcceptors];  // what other signals cost in addition
+    int32_t known;  // what an end of a known intron costs less; at most half of `open`
+    int32_t shortest, longest;  // shorter ones are deletions
+    int32_t strands;  // of transcripts: a set of TranscriptStrand, kForward that of the read
+};
+enum TranscriptStrand : uint8_t { kNoTranscript = 0, kForwardTranscript = 1, kReverseTranscript = 2 };
+
 struct ChainRules {
     int32_t k, w;
     int32_t interval, max_hits;  // hits followed per `interval` bases of a read, those of the rarest seeds first
@@ -33,6 +51,17 @@ struct ChainRules {
     int32_t doubt;  // a gap that gains no more than this is doubtful: both sides are aligned separately as well; 0: no
                     // gap is
     int64_t max_cells;  // of one DP matrix between two points, a byte a cell
+    IntronRules introns;
+};
+
+// An end of a known intron: its first or last base, and that of the other end.
+struct KnownSite {
+    int64_t position, other;
+    int64_t strand;  // a TranscriptStrand
+};
+struct KnownIntrons {
+    const KnownSite *begins, *ends;  // sorted by position
+    uint64_t count;
 };
 
 struct ChainSeed {
@@ -64,10 +93,12 @@ struct ChosenChain {
     uint32_t first_point, points;
     int32_t exact_begin, exact_end;  // bases of the read that match without an edit, with the first and last anchor
     uint32_t left, right;  // tasks that extend both ends
+    uint32_t left_over, right_over;  // how many tasks after them do so over a known intron each
     uint32_t first_run, runs;
     uint32_t first_alignment, alignments;
     uint8_t reverse;
     uint8_t alone;  // no other chain of the same interval of the read has a quarter of its score
+    uint8_t transcript;  // strand of the reference that the introns' signals are on, a TranscriptStrand
 };
 
 // The alignment between two points: a diagonal without gaps, the result of a task, or broken.
@@ -85,13 +116,19 @@ constexpr uint32_t kDiagonalSegment = ~1u, kBrokenSegment = ~2u;  // values of C
 
 // A banded DP matrix: row i covers the columns diagonal + i + [0, band). Rows are bases of the read, or of the
 // reference if `swapped`. An end is either free, so that it may be clipped, or pinned to a diagonal of the band.
+//
+// A folded band leaves out the middle of an intron: the diagonals from `fold` on are `jump` bases further on, and only
+// an intron leads there.
 constexpr int32_t kFreeEnd = -1;
 struct BandTask {
     int64_t row, diagonal;
     int32_t rows, band;
     int32_t begin_pin, end_pin;
+    int32_t fold, jump;  // fold 0: not folded
+    int32_t intron;  // what an intron costs with the most frequent signals
     uint32_t read, contig;
     uint8_t reverse, swapped;
+    uint8_t transcript;  // strand of the introns it may have, a TranscriptStrand
     // result:
     int64_t begin;  // column of the first row that is aligned
     int32_t score;
@@ -154,6 +191,7 @@ struct ChainBatch {
     const int64_t* offsets;  // where each read begins in `bases`
     const uint32_t* tie_breaks;  // tie-break hash of each read
     const uint8_t* conversions;  // as in MapBatch
+    KnownIntrons known;
     uint32_t reads;
     int32_t max_secondary;  // secondary alignments reported per read
     int64_t min_length;  // shorter reads are not mapped by these rules
@@ -188,7 +226,7 @@ struct ChainLaunch {
 };
 
 static_assert(
-    sizeof(Arena<uint32_t>) == 24 && sizeof(ChainRules) == 104 && sizeof(ChainRead) == 32 && sizeof(ChainOutput) == 24,
+    sizeof(Arena<uint32_t>) == 24 && sizeof(ChainRules) == 160 && sizeof(ChainRead) == 32 && sizeof(ChainOutput) == 24,
     "laid out as the host writes them");
 
 }  // namespace gpualign

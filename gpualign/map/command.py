@@ -11,7 +11,7 @@ import click
 from gpualign.fields import take
 from gpualign.map.inputs import ENDINGS, MapFiles, RecordOptions, Sample, TagOptions
 from gpualign.map.output_options import output_options, sorting_options, take_layout, take_tags
-from gpualign.map.params import ALL_LOCI, PRESET_ALIASES, PRESETS, MapParams, MapScoring, Pairing, Reporting, Seeding
+from gpualign.map.params import ALL_LOCI, PRESET_ALIASES, PRESETS, MapParams, MapScoring, Pairing, Reporting, Seeding, Splicing
 from gpualign.options import headed, options_of, run_options, take_run_options
 from gpualign.records.methylation import MethylationRules
 from gpualign.records.options import mark_option, marking_options, read_group_options, take_marking, take_read_group
@@ -100,6 +100,8 @@ class _MapCommand(click.Command):
     click.option("--ff", is_flag=True, help="Mates lie on the same strand."),
 )
 @options_of(Seeding, "k", "w")
+@options_of(Splicing)
+@options_of(MapFiles, "junctions", "two_pass", "junctions_out")
 @options_of(MapFiles, "save_index", "preload", "alt")
 @options_of(MapParams, "error_rate")
 @options_of(Seeding, "max_hits", "max_candidates")

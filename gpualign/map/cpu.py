@@ -10,7 +10,7 @@ from gpualign.map.alignments import Alignments
 from gpualign.map.meth import Conversions, Which, map_by_conversion, params_as
 from gpualign.map.pairs import PairModel
 from gpualign.map.params import LONG_READ_HITS, LONG_READS, MapParams
-from gpualign.map.rules import chain_rules, map_rules
+from gpualign.map.rules import chain_rules, known_sites, map_rules
 from gpualign.seeds.index.minimizers import IndexParams, MinimizerIndex
 from gpualign.sequences.batch import SequenceBatch
 
@@ -25,7 +25,8 @@ def map_batch(
     """
     if params.long_reads:
         rules = _rules(index.params, index.reference.bases, params, None)
-        return Alignments(*_native.map_long_reads(*index.native, batch.native, **rules))
+        begins, ends = known_sites(index, params)
+        return Alignments(*_native.map_long_reads(*index.native, batch.native, begins=begins, ends=ends, **rules))
     if params.meth is None:
         return map_short_reads(index, batch, params, pairs, None)
 
@@ -51,7 +52,8 @@ def map_short_reads(
 def _rules(index: IndexParams, bases: int, params: MapParams, pairs: PairModel | None) -> dict[str, Any]:
     """Arguments of the native function that are the same for all batches of a run; ``bases``: of the reference."""
     if params.long_reads:
-        rules = chain_rules(index.k, index.w, params.scoring, params.chaining, params.seeding.max_hits)
+        scores, max_hits = params.scoring, params.seeding.max_hits
+        rules = chain_rules(index.k, index.w, scores, params.chaining, max_hits, params.splicing)
         return {"rules": rules.tobytes(), "max_secondary": params.reporting.secondary}
     model = pairs or PairModel()
     return {

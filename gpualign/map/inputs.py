@@ -29,7 +29,7 @@ ENDINGS = {"methylation": ".bedgraph or .cov", "coverage": ".bedgraph", "duplica
 
 _reads, _index, _output = (partial(parameter, under=heading) for heading in ("Reads", "Index", "Output"))
 _which, _records = partial(parameter, under="Which alignments"), partial(parameter, under="Records and tags")
-_methylation = partial(parameter, under="Methylation")
+_methylation, _introns = partial(parameter, under="Methylation"), partial(parameter, under="Introns")
 
 
 @dataclass(frozen=True)
@@ -68,6 +68,18 @@ class MapFiles(SideFiles):
         metavar="FILE",
     )
     keep_index: bool = False
+    junctions: str | None = _introns(
+        None,
+        "--junctions",
+        "Prefer the introns of these genes (GTF, GFF3, BED12) or of STAR's SJ.out.tab.",
+        metavar="FILE",
+    )
+    two_pass: bool = _introns(
+        False, "--two-pass", "Map all reads twice: the second time the introns that the first one found are known."
+    )
+    junctions_out: str | None = _introns(
+        None, "--junctions-out", "Write the introns of the reads as STAR's SJ.out.tab.", metavar="FILE"
+    )
     unmapped_reads: str | None = _output(
         None,
         "--un",
@@ -116,7 +128,7 @@ class MapFiles(SideFiles):
         """Paths of outputs other than the main one."""
         reads = self.unmapped_reads, self.mapped_reads
         methylation = () if self.methylation is None else methylation_paths(self.methylation)
-        return (self.save_index, *reads, self.report_page, *super().written, *methylation)
+        return (self.save_index, *reads, self.report_page, self.junctions_out, *super().written, *methylation)
 
     @property
     def write_reads(self) -> bool:
@@ -294,6 +306,11 @@ class Sample:
         if (self.options.output or "-", self.options.json, *self.files.written).count("-") > 1:
             raise UsageError("two outputs go to standard output (give each a file of its own)")
         self._check_meth()
+        files = self.files
+        if self.params.splicing is None and (files.junctions or files.junctions_out or files.two_pass):
+            raise UsageError("introns are those of spliced reads (add -x splice)")
+        if files.two_pass and "-" in files.files:
+            raise UsageError("standard input cannot be read twice (leave out --two-pass, or give a file)")
 
     def _check_meth(self) -> None:
         """Refuse options that only bisulfite reads have, or that they do not have."""

@@ -12,6 +12,7 @@ from gpualign.errors import counted, shown_inputs
 from gpualign.map.alignments import Written
 from gpualign.map.formatter import RecordFormatter
 from gpualign.map.inputs import Sample
+from gpualign.map.introns import reported, star_table
 from gpualign.map.library import Library
 from gpualign.map.meth import warn_of_library
 from gpualign.map.params import left_unmapped
@@ -98,8 +99,17 @@ class MapOutputs:
         statistics, index = self.statistics, self._index
         fields = statistics.report() | {"sample": self._sample.name, "k": index.params.k, "w": index.params.w}
         fields |= statistics.conversions(index.reference.shown_names)
+        if self._sample.params.splicing is not None:
+            fields |= reported(statistics.introns, index.reference)
         fields |= {"gpu_items": statistics.on_gpu, "cpu_items": statistics.reads - statistics.on_gpu}
         return (fields if library is None else fields | library.reported) | self._observer.report
+
+    def write_introns(self) -> None:
+        """Write STAR's table of introns, if it is asked for."""
+        path, params, reference = self._sample.files.junctions_out, self._sample.params, self._index.reference
+        if path is not None:
+            with open_output(path) as out:
+                out.write(star_table(self.statistics.introns, params.known_introns, reference))
 
     def warn_of_reads(self, warn: Callable[[str], None]) -> None:
         """Print warnings about the reads."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.checks import set_penalties, set_whole_numbers
 from gpualign.errors import UsageError, check_range, counted
-from gpualign.fields import parameter
+from gpualign.fields import check_choices, parameter
+from gpualign.map.introns import Introns
 from gpualign.map.pairs import PairModel, parse_insert_size
 from gpualign.seeds.index.minimizers import IndexParams
 from gpualign.seeds.index.params import SeedParams
 from gpualign.sequences.identity import edits_within
-
 
 @dataclass(frozen=True)
 class Chaining:
@@ -91,6 +91,12 @@ CONTIGS = replace(
 CONTIG_HITS = 1000
 
 
+#: long reads of transcripts: gaps on the reference are introns
+SPLICED_READS = replace(
+    LONG_READS, max_gap=2_000, max_difference=2_000, suboptimal_percent=60, zdrop=200, min_score=40, doubt=0, max_cells=1 << 23
+)
+
+
 #: libraries of bisulfite reads: R1 is of the converted strand, R2 its complement; the other way round; or both kinds
 METH_LIBRARIES = ("directional", "pbat", "non-directional")
 #: no limit of secondary alignments
@@ -109,6 +115,7 @@ _MAX_PENALTIES = {
 NO_STRATA = (1 << 31) - 1
 
 _sensitivity, _scores = partial(parameter, under="Sensitivity"), partial(parameter, under="Scores")
+_introns = partial(parameter, under="Introns")
 _pairs, _which = partial(parameter, under="Pairs"), partial(parameter, under="Which alignments")
 
 
@@ -168,6 +175,45 @@ class MapScoring:
     def has_long_gaps(self) -> bool:
         """Whether there is a second gap penalty."""
         return self.long_gap_open > 0 or self.long_gap_extend > 0
+
+
+@dataclass(frozen=True)
+class Splicing:
+    """Introns in alignments. Costs are those of :class:`MapScoring`'s scale, in addition to ``intron``.
+
+    Attributes:
+        intron: cost of an intron of any length with the most frequent signals, GT before A or G, and AG after C or T.
+        no_signal: of an end without a signal.
+        gc_signal, rare_signal: of GC, and of AT or AC.
+        other_flank: of GT before C or T, and of AG after A or G, if splice_flank.
+        known: what an end of a known intron costs less than the most frequent signal.
+        min_intron: shorter ones are deletions.
+        transcript_strand: "f": the reads are of their transcripts' strand, as direct RNA; "r": of the other one; "b":
+            of both, as cDNA.
+    """
+
+    max_intron: int = _introns(200_000, "--max-intron", "Longest intron.")
+    transcript_strand: Literal["f", "r", "b"] = _introns(
+        "b",
+        "-u --transcript-strand",
+        "Strand of the transcripts: f, that of the reads (direct RNA), r, the other one, or b, each read's own, by the "
+        "signals of its introns (cDNA).",
+    )
+    splice_flank: bool = _introns(
+        True, "--no-splice-flank", "Do not expect A or G after GT and C or T before AG at the ends of introns."
+    )
+    intron: int = 12
+    no_signal: int = 9
+    gc_signal: int = 4
+    rare_signal: int = 6
+    other_flank: int = 2
+    known: int = 5
+    min_intron: int = 20
+
+    def __post_init__(self) -> None:
+        set_whole_numbers(self)
+        check_range("the longest intron (--max-intron)", self.max_intron, self.min_intron, 1_000_000)
+        check_choices(self)
 
 
 @dataclass(frozen=True)
@@ -238,6 +284,8 @@ class MapParams:
         long_reads: map by chaining, with clipping; error_rate and max_candidates do not apply, and max_hits applies to
             each segment of a read.
         chaining: parameters of chaining.
+        splicing: alignments have introns; None: they do not.
+        known_introns: introns that are preferred.
         meth: one of :data:`METH_LIBRARIES`: the reads are bisulfite or EM-seq reads; None: they are not.
     """
 
@@ -258,6 +306,8 @@ class MapParams:
     pairing: Pairing = field(default_factory=Pairing)
     reporting: Reporting = field(default_factory=Reporting)
     chaining: Chaining = SHORT_READS
+    splicing: Splicing | None = None
+    known_introns: Introns | None = field(default=None, repr=False, compare=False)
     meth: str | None = None
 
     @classmethod
@@ -267,6 +317,11 @@ class MapParams:
         if preset not in PRESETS:
             raise UsageError(f"unknown preset {preset} (known: {', '.join(PRESETS)})")
         values = {**values_of(preset, explicit.get("meth"), explicit.get("full", False)), **explicit}
+        of_introns = {part.name: values.pop(part.name) for part in fields(Splicing) if part.name in values}
+        if of_introns and values.get("splicing") is None:
+            raise UsageError("options of introns need -x splice or splice:hq")
+        if of_introns:
+            values["splicing"] = replace(values["splicing"], **of_introns)
         groups = {"seeding": Seeding, "scoring": MapScoring, "pairing": Pairing, "reporting": Reporting}
         nested = {
             group: kind(**{part.name: values.pop(part.name) for part in fields(kind) if part.name in values})
@@ -329,6 +384,11 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
     "sr-sensitive": {"error_rate": 0.12, "max_hits": 10_000, "max_candidates": 512},
     "hifi": _chained(19, 19, 1, 4, (6, 2, 26, 1), LONG_READS, LONG_READ_HITS),
     "ont": _chained(15, 10, 2, 4, (4, 2, 24, 1), LONG_READS, LONG_READ_HITS),
+    "splice": {**_chained(15, 5, 1, 2, (2, 1, 0, 0), SPLICED_READS, LONG_READ_HITS), "splicing": Splicing()},
+    "splice:hq": {
+        **_chained(15, 5, 1, 4, (6, 1, 0, 0), SPLICED_READS, LONG_READ_HITS),
+        "splicing": Splicing(),
+    },
     # minimap2's scores for genomes that differ by 5, 10 or 20 %
     "asm5": _chained(19, 19, 1, 19, (39, 3, 81, 1), CONTIGS, CONTIG_HITS),
     "asm10": _chained(19, 19, 1, 9, (16, 2, 41, 1), CONTIGS, CONTIG_HITS),
@@ -352,6 +412,7 @@ PRESET_ALIASES: Mapping[str, str] = {
     "map-ccs": "hifi",
     "lr:hq": "hifi",
     "lr:hqae": "hifi",
+    "cdna": "splice",
     "map-iclr": "hifi",
     "map-ont": "ont",
     "lr": "ont",

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import asdict
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.map.pairs import ORIENTATIONS, PairModel
-from gpualign.map.params import Chaining, MapParams, MapScoring
+from gpualign.map.params import Chaining, MapParams, MapScoring, Splicing
 from gpualign.run.abi import filled
+from gpualign.seeds.index.minimizers import MinimizerIndex
 
 
 def affine_scores(scoring: MapScoring) -> np.void:
@@ -17,9 +19,35 @@ def affine_scores(scoring: MapScoring) -> np.void:
     return filled("AffineScores", **asdict(scoring))
 
 
-def chain_rules(k: int, w: int, scoring: MapScoring, chaining: Chaining, max_hits: int) -> np.void:
-    """``ChainRules``."""
-    return filled("ChainRules", k=k, w=w, scores=affine_scores(scoring), max_hits=max_hits, **asdict(chaining))
+def chain_rules(
+    k: int, w: int, scoring: MapScoring, chaining: Chaining, max_hits: int, splicing: Splicing | None = None
+) -> np.void:
+    """``ChainRules``; ``splicing``: alignments have introns."""
+    introns = intron_rules(splicing) if splicing else filled("IntronRules")
+    scores = affine_scores(scoring)
+    return filled("ChainRules", k=k, w=w, scores=scores, max_hits=max_hits, introns=introns, **asdict(chaining))
+
+
+def known_sites(index: MinimizerIndex, params: MapParams) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """``KnownSite`` of the known introns, int64 (3 n,): by their first bases, and by their last ones."""
+    none = np.zeros(0, np.int64)
+    return (none, none) if params.known_introns is None else params.known_introns.native(index.reference)
+
+
+def intron_rules(splicing: Splicing) -> np.void:
+    """``IntronRules``: the costs of signals follow from how frequent they are (docs/internals/algorithms.md)."""
+    flank = splicing.other_flank if splicing.splice_flank else 0
+    rare, none = min(splicing.rare_signal, splicing.no_signal), splicing.no_signal
+    return filled(
+        "IntronRules",
+        open=splicing.intron,
+        donor=np.array([0, flank, min(splicing.gc_signal, none), rare, none], np.int32),
+        acceptor=np.array([0, flank, rare, none], np.int32),
+        known=splicing.known,
+        shortest=splicing.min_intron,
+        longest=splicing.max_intron,
+        strands={"f": 1, "r": 2, "b": 3}[splicing.transcript_strand],
+    )
 
 
 def map_rules(k: int, w: int, bases: int, params: MapParams, pairs: PairModel) -> np.void:

@@ -8,21 +8,25 @@ batches; :class:`gpualign.map.stage.Mapping` makes records of a batch, in a thre
 from __future__ import annotations
 
 from contextlib import ExitStack, closing
+from dataclasses import replace
 
 from gpualign.map import tuning
 from gpualign.map.device.target import resident_bytes
+from gpualign.map.formatter import RecordFormatter
 from gpualign.map.index import index_for
 from gpualign.map.inputs import Sample
+from gpualign.map.introns import Introns, read_introns
 from gpualign.map.library import find_library
 from gpualign.map.meth import warn_of_meth
 from gpualign.map.outputs import MapOutputs
 from gpualign.map.report_page import report_page, write_page
-from gpualign.map.stage import Mapping, load_index
+from gpualign.map.stage import IntronSearch, Mapping, load_index
 from gpualign.map.statistics import MAP_STEPS
 from gpualign.map.tuning import work_of
 from gpualign.run.cuda import pinned_allocator
 from gpualign.run.malloc_tuning import reuse_memory
 from gpualign.run.run_context import RunContext
+from gpualign.run.stage import Backend
 from gpualign.seeds.index.minimizers import MinimizerIndex
 from gpualign.text.paths import ALIGNMENTS
 from gpualign.text.sizes import longest_read, symbols_in_files
@@ -63,6 +67,8 @@ def run_map(sample: Sample, command: str = "map") -> None:
             allocate = pinned_allocator(backend.devices)
             as_text = unparsed and (backend.on_gpu or not backend.local)
             reads = lanes.reads(options.batch_size * factor, as_text, allocate)
+        sample = with_known_introns(sample, index, backend, factor)
+        report.stage("introns")
         library, reads = find_library(index, reads, lanes.paired, params, options.threads, run.warn)
         report.stage("insert sizes")
         run.begin_timeline(MAP_STEPS)
@@ -77,6 +83,7 @@ def run_map(sample: Sample, command: str = "map") -> None:
             if backend.on_gpu and not sample.layout.held:
                 backend.close()  # while the last records are written
         report.stage("output")
+    out.write_introns()
     out.warn_of_reads(run.warn)
     report |= out.report_fields(library)
     devices = report.fields.get("devices", ())
@@ -84,6 +91,24 @@ def run_map(sample: Sample, command: str = "map") -> None:
     fields = run.finish(out.summary(library))
     if files.report_page is not None:
         write_page(report_page(fields), files.report_page)
+
+
+def with_known_introns(sample: Sample, index: MinimizerIndex, backend: Backend, factor: int) -> Sample:
+    """The sample with the introns that its options name, and with those that a first pass over its reads finds."""
+    files, params = sample.files, sample.params
+    if files.junctions is not None:
+        params = replace(params, known_introns=read_introns(files.junctions, index.reference))
+        sample = replace(sample, params=params)
+    if not files.two_pass:
+        return sample
+    found = [] if params.known_introns is None else [params.known_introns]
+    with ExitStack() as stack:
+        lanes = sample.open_reads(stack)
+        stage = IntronSearch(RecordFormatter(index, sample, None, False)).stage()
+        reads = lanes.reads(sample.options.batch_size * factor, False)
+        with closing(backend.run(reads, stage)) as batches:
+            passed = Introns.merged(batches)
+    return replace(sample, params=replace(params, known_introns=Introns.merged((*found, passed.supported()))))
 
 
 def parsed_by_devices(sample: Sample, index: MinimizerIndex) -> bool:

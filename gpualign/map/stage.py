@@ -20,6 +20,7 @@ from gpualign.map.device.kernel import map_and_text_kernel
 from gpualign.map.device.target import resident_target
 from gpualign.map.device.text import MapAndTextKernel, TextBatch, resident_text_target
 from gpualign.map.formatter import RecordFormatter
+from gpualign.map.introns import Introns, introns_of
 from gpualign.map.meth import Conversions, Which, map_by_conversion, params_as, with_conversions
 from gpualign.map.pairs import PairModel
 from gpualign.map.params import MapParams
@@ -97,10 +98,7 @@ class Mapping:
     def on_cpu(self, reads: Reads) -> Mapped:
         """A batch on the CPU: parse, map, format."""
         before = STEPS.of_thread()
-        with STEPS.at("parse"):
-            batch = reads.columns()
-        found = Found(batch, self.map_on_cpu(batch))
-        found, statistics = self._to_write(found, reads.read_group)
+        found, statistics = self._to_write(self.map_reads(reads, None), reads.read_group)
         return self._written(found, statistics, self.formatter.formatted(found), before)
 
     def on_device(self, reads: Reads, run: Run) -> Mapped:
@@ -108,8 +106,7 @@ class Mapping:
         faster.
         """
         before = STEPS.of_thread()
-        found = self._map_on_device(reads.as_texts() if self._unparsed else reads, run)
-        found, statistics = self._to_write(found, reads.read_group)
+        found, statistics = self._to_write(self.map_reads(reads, run), reads.read_group)
         if self.formatter.better_on_device(found):
             with contextlib.suppress(NvcompError):
                 records = self._records_by_device(found, run)
@@ -158,6 +155,14 @@ class Mapping:
         names = 0 if batch is None else _native.count_invalid_names(batch.names, batch.name_offsets)
         return found, replace(statistics, invalid_tags=found.invalid_tags, invalid_names=names, on_gpu=found.on_gpu)
 
+    def map_reads(self, reads: Reads, run: Run | None) -> Found:
+        """Map a batch, with a device if ``run`` is given."""
+        if run is not None:
+            return self._map_on_device(reads.as_texts() if self._unparsed else reads, run)
+        with STEPS.at("parse"):
+            batch = reads.columns()
+        return Found(batch, self.map_on_cpu(batch))
+
     def _records_by_device(self, found: Found, run: Run) -> Written:
         """
         Raises:
@@ -180,3 +185,13 @@ class Mapping:
             records = replace(records, records=np.frombuffer(blocks, np.uint8), deflated=True)
         written = self.formatter.complete(found, records)
         return written, replace(statistics, seconds=thread_seconds(before))
+
+
+class IntronSearch(Mapping):
+    """Finds the introns of batches of reads, without records of them."""
+
+    def stage(self, slots: int = tuning.SLOTS) -> Stage[Reads, Introns]:  # type: ignore[override]
+        return Stage(self.introns, self.make_kernel, self.introns, slots=slots)
+
+    def introns(self, reads: Reads, run: Run | None = None) -> Introns:
+        return introns_of(self.map_reads(reads, run).alignments)

@@ -152,10 +152,22 @@ SHORT_PASSES = (
 )
 
 
-def chain_defines(long_gaps: bool) -> dict[str, str]:
-    """Macros of the chaining kernels; ``long_gaps``: there is a second gap penalty."""
-    lanes = {"WIDE_LANES": str(WIDE_LANES), "WIDEST_LANES": str(WIDEST_LANES)}
-    return {"LONG_GAPS": str(int(long_gaps)), **lanes}
+#: passes of spliced reads: one that may have small exons within an intron takes a matrix over all of it, by a warp
+_INTRON = 16 << 20
+SPLICED_PASSES = (*ALIGN_PASSES[:4], AlignPass("align_segments", _MIDDLE, _INTRON, _INTRON, 1, 4.0))
+
+#: how gaps cost (cuda/algo/map/affine.hpp)
+GAPS = ("affine", "two_costs", "introns")
+
+
+def gaps_of(params: MapParams) -> str:
+    """One of :data:`GAPS`."""
+    return "introns" if params.splicing else "two_costs" if params.scoring.has_long_gaps else "affine"
+
+
+def chain_defines(gaps: str) -> dict[str, str]:
+    """Macros of the chaining kernels; ``gaps``: one of :data:`GAPS`."""
+    return {"GAPS": gaps, "WIDE_LANES": str(WIDE_LANES), "WIDEST_LANES": str(WIDEST_LANES)}
 
 
 def text_defines(bam: bool) -> dict[str, str]:
@@ -165,7 +177,7 @@ def text_defines(bam: bool) -> dict[str, str]:
 
 VARIANTS: tuple[Variant, ...] = (
     *(("map", shape.defines(bisulfite)) for shape in _MAP for bisulfite in (False, True)),
-    *(("map_chains", chain_defines(long_gaps)) for long_gaps in (False, True)),
+    *(("map_chains", chain_defines(gaps)) for gaps in GAPS),
     *(("map_slow_path", slow_path_defines(long_gaps)) for long_gaps in (False, True)),
     *(("map_text", text_defines(bam)) for bam in (False, True)),
     ("map_fastq", {}),
@@ -188,10 +200,10 @@ def work_of(bases: float | None, longest: int, params: MapParams, records: str =
         () if records == "paf" else (("map_text", text_defines(records == "bam")), ("bgzf", {}))
     )
     if params.long_reads:
-        return replace(work, modules=(("map_chains", chain_defines(True)), *(writing if records == "bam" else ())))
+        return replace(work, modules=(("map_chains", chain_defines(gaps_of(params))), *(writing if records == "bam" else ())))
     if not longest:
         return replace(work, modules=())
     parsing: tuple[Variant, ...] = () if records == "paf" else (("map_fastq", {}),)
-    slow_path = (("map_slow_path", slow_path_defines(False)), ("map_chains", chain_defines(False)))
+    slow_path = (("map_slow_path", slow_path_defines(False)), ("map_chains", chain_defines("affine")))
     modules = (("map", map_shape(longest).defines(params.meth is not None)), *slow_path, *writing, *parsing)
     return replace(work, modules=modules)

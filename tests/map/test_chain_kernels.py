@@ -23,7 +23,7 @@ LANES = {"align_wide": 64, "align_widest": 96}  # of a block
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
-    defines = {"LONG_GAPS": 1, "WIDE_LANES": 64, "WIDEST_LANES": 96}
+    defines = {"GAPS": "two_costs", "WIDE_LANES": 64, "WIDEST_LANES": 96}
     return emulated_library(tmp_path_factory, "map_chains", defines)
 
 

@@ -97,7 +97,7 @@ Result result_of(const Case& it, const BandTask& task) {
 template <bool Ring, class Group>
 bool align(const Group& group, Case& it, const BandTask& task, int32_t beyond, std::vector<uint8_t>& memory,
     BandTask& result) {
-    using Aligner = BandAligner<true, Ring, Group, Text>;
+    using Aligner = BandAligner<Gaps::two_costs, Ring, Group, Text>;
     Aligner aligner(group, it.batch.rules.scores, it.text, task,
         BandWorkspace::at<typename Aligner::Layout>(memory.data(), task.rows, task.band));
     aligner.load(query_of(it.batch, 0));

@@ -68,7 +68,7 @@ bool may_be_within_scalar(
 template <bool LongGaps>
 bool align(
     const ChainLaunch& launch, const BandTask& task, int32_t beyond, std::vector<uint8_t>& memory, BandTask& result) {
-    using Aligner = BandAligner<LongGaps, false, OneLane, TargetText>;
+    using Aligner = BandAligner<LongGaps ? Gaps::two_costs : Gaps::affine, false, OneLane, TargetText>;
     const TargetText text{launch.target};
     memory.resize(size_t(Aligner::Layout::all_bytes(task.rows, task.band)));
     const OneLane lane;
@@ -88,7 +88,7 @@ template <bool LongGaps> void align_round(const ChainLaunch& launch, int round) 
         BandTask& task = tasks.items[t];
         bool aligned = task.operations != 0;
         for (const int32_t band : kNarrowBands) {
-            const NarrowBand narrow = narrow_band(launch.batch.rules.scores, task, band);
+            const NarrowBand narrow = narrow_band(launch.batch.rules.scores, intron_model(launch.batch), task, band);
             aligned =
                 aligned || (narrow.task.rows && align<LongGaps>(launch, narrow.task, narrow.beyond, memory, task));
         }

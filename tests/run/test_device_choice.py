@@ -139,7 +139,7 @@ def test_what_is_known_to_be_needed_is_compiled_while_the_input_is_read(warm, tm
     reads = tmp_path / "reads.fq"
     reads.write_text("".join(f"@r{i}\n{'A' * length}\n+\n{'I' * length}\n" for i, length in enumerate((150, 250, 100))))
     given = work_of(4.0, longest_read(str(reads)), MapParams())
-    others = (("map_slow_path", slow_path_defines(False)), ("map_chains", chain_defines(False)))
+    others = (("map_slow_path", slow_path_defines(False)), ("map_chains", chain_defines("affine")))
     assert given.modules == (("map", map_shape(250).defines()), *others)
     with open_backend(RunOptions(device="cuda:0"), "map", given):
         assert done.wait(10)

@@ -9,6 +9,7 @@
 #pragma once
 #include "abi/map.hpp"
 #include "algo/common/hd.hpp"
+#include "algo/map/sam_codes.hpp"
 
 namespace gpualign {
 
@@ -29,9 +30,17 @@ enum : uint8_t {
     kLongDeletionExtends = 64,
 };
 
-// Gap costs: two affine functions, of which the lower counts (Gotoh 1990; minimap2), or one.
+// Gap costs: one affine function; two, of which the lower counts (Gotoh 1990; minimap2); or one, and introns of any
+// length, whose cost depends on the bases at their ends (as in minimap2, Li 2018, section 2.2.3).
+enum class Gaps : int { affine, two_costs, introns };
+
 template <class Score> struct GapCosts {
-    Score open_extend, extend, long_open_extend, long_extend;
+    Score open_extend, extend, long_open_extend, long_extend;  // with introns long_open_extend: what any intron costs
+};
+
+// What an intron costs in addition that begins, or ends, with a column.
+template <class Score> struct IntronEnds {
+    Score begin, end;
 };
 
 // Best scores of alignments that end in a gap.
@@ -58,10 +67,11 @@ GPUALIGN_HD Score longer_gap(Score best, Score gap, Score open_extend, Score ext
 // Ties prefer the diagonal, then the insertion, then the deletion, the costs of short gaps, and extending over
 // opening, so that the traceback from the end places gaps as far left as possible. An alignment that scores no more
 // than clipping all of it is clipped, as in bwa: a gap next to the end of a read is no evidence. `clipped` is the
-// score of an alignment that begins after the cell, its lower bound.
-template <bool LongGaps, class Score>
+// score of an alignment that begins after the cell, its lower bound. An intron is a deletion with long-gap costs.
+template <Gaps Model, class Score>
 GPUALIGN_HD AffineCell<Score> affine_cell(Score diagonal, Score above_best, const GapScores<Score>& above,
-    Score left_best, const GapScores<Score>& left, const GapCosts<Score>& costs, Score clipped) {
+    Score left_best, const GapScores<Score>& left, const GapCosts<Score>& costs, Score clipped,
+    const IntronEnds<Score>& ends = {}) {
     AffineCell<Score> cell{};
     Score extends(0);
     cell.insertion.gap =
@@ -70,7 +80,14 @@ GPUALIGN_HD AffineCell<Score> affine_cell(Score diagonal, Score above_best, cons
         longer_gap(left_best, left.gap, costs.open_extend, costs.extend, Score(kDeletionExtends), extends);
     Score gap = max(cell.insertion.gap, cell.deletion.gap);
     Score from = select(cell.deletion.gap > cell.insertion.gap, Score(kFromDeletion), Score(kFromInsertion));
-    if (LongGaps) {
+    if constexpr (Model == Gaps::introns) {
+        cell.deletion.long_gap = longer_gap(left_best - ends.begin, left.long_gap, costs.long_open_extend, Score(0),
+            Score(kLongDeletionExtends), extends);
+        const Score intron = cell.deletion.long_gap - ends.end;
+        from = select(intron > gap, Score(kFromDeletion | kFromLong), from);
+        gap = max(gap, intron);
+    }
+    if constexpr (Model == Gaps::two_costs) {
         cell.insertion.long_gap = longer_gap(above_best, above.long_gap, costs.long_open_extend, costs.long_extend,
             Score(kLongInsertionExtends), extends);
         cell.deletion.long_gap = longer_gap(
@@ -92,18 +109,30 @@ GPUALIGN_HD AffineCell<Score> affine_cell(Score diagonal, Score above_best, cons
 // One row of the band. On entry `best` and `insertion` hold row i - 1 (band + 1 cells, the last one the lowest score),
 // on return row i. substitution(b) is the score of pairing the row's base with the text base of diagonal b. store(b,
 // value, from) receives every cell's value and traceback byte.
-template <bool LongGaps, class Score, class Substitution, class Store>
-GPUALIGN_HD void affine_row(Substitution&& substitution, int band, const GapCosts<Score>& costs, Score clipped,
-    Score lowest, Score* best, GapScores<Score>* insertion, Store&& store) {
+//
+// With introns ends(b) is what one costs that begins or ends with the text base of diagonal b, and none but an intron
+// leads from the diagonals before `fold` to those from there on.
+template <Gaps Model, class Score, class Substitution, class Ends, class Store>
+GPUALIGN_HD void affine_row(Substitution&& substitution, Ends&& ends, int band, int fold,
+    const GapCosts<Score>& costs, Score clipped, Score lowest, Score* best, GapScores<Score>* insertion,
+    Store&& store) {
     Score left_best = lowest;
     GapScores<Score> left{lowest, lowest};
     for (int b = 0; b < band; b++) {
-        const AffineCell<Score> cell = affine_cell<LongGaps>(
-            best[b] + substitution(b), best[b + 1], insertion[b + 1], left_best, left, costs, clipped);
+        Score above_best = best[b + 1];
+        GapScores<Score> above = insertion[b + 1];
+        IntronEnds<Score> intron{};
+        if constexpr (Model == Gaps::introns) {
+            intron = ends(b);
+            if (fold && b + 1 == fold) above_best = above.gap = lowest;
+            if (fold && b == fold) left_best = left.gap = lowest;
+        }
+        const AffineCell<Score> cell = affine_cell<Model>(
+            best[b] + substitution(b), above_best, above, left_best, left, costs, clipped, intron);
         store(b, cell.value, cell.from);
         best[b] = cell.value;
         insertion[b].gap = cell.insertion.gap;
-        if (LongGaps) insertion[b].long_gap = cell.insertion.long_gap;
+        if (Model == Gaps::two_costs) insertion[b].long_gap = cell.insertion.long_gap;
         left_best = cell.value;
         left = cell.deletion;
     }
@@ -111,10 +140,24 @@ GPUALIGN_HD void affine_row(Substitution&& substitution, int band, const GapCost
 
 // Follows the traceback bytes of one alignment from its last cell. from(i, b) is the byte of cell (i, b), matches(i,
 // b) the number of consecutive cells up its diagonal that come from the diagonal. emit(op, n) receives operations 'M',
-// 'I' and 'D', the last one first. On return `row` is the first aligned query base, `diagonal` that of the first
+// 'I', 'D' and 'N', the last one first. On return `row` is the first aligned query base, `diagonal` that of the first
 // column.
+struct TracedIntrons {
+    int shortest = 0;  // shorter ones are deletions; 0: gaps with long-gap costs are no introns
+    int fold = 0, jump = 0;  // of the band
+};
+
+// The CIGAR operation of a traced one; `swapped`: rows are bases of the reference.
+GPUALIGN_HD uint32_t traced_operation(char operation, bool swapped) {
+    return operation == 'M'                ? kCigarM
+           : operation == 'N'              ? kCigarN
+           : (operation == 'I') != swapped ? kCigarI
+                                           : kCigarD;
+}
+
 template <class From, class Matches, class Emit>
-GPUALIGN_HD void affine_traceback(From&& from, Matches&& matches, int& row, int& diagonal, Emit&& emit) {
+GPUALIGN_HD void affine_traceback(
+    From&& from, Matches&& matches, int& row, int& diagonal, const TracedIntrons& introns, Emit&& emit) {
     int i = row, b = diagonal;
     while (true) {
         const int paired = matches(i, b);
@@ -127,12 +170,15 @@ GPUALIGN_HD void affine_traceback(From&& from, Matches&& matches, int& row, int&
         const int extends = (insertion ? kInsertionExtends : kDeletionExtends) << (source & kFromLong ? 2 : 0);
         uint32_t length = 0;
         bool longer = true;
+        const bool after_fold = b >= introns.fold;
         for (; longer && i >= 0; length++) {
             longer = from(i, b) & extends;
             if (insertion) i--;
             b += insertion ? 1 : -1;
         }
-        emit(insertion ? 'I' : 'D', length);
+        if (introns.fold && after_fold && b < introns.fold && !insertion) length += uint32_t(introns.jump);
+        const bool intron = introns.shortest && (source & kFromLong) && length >= uint32_t(introns.shortest);
+        emit(insertion ? 'I' : intron ? 'N' : 'D', length);
     }
     row = i + 1;
     diagonal = b;

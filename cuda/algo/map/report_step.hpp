@@ -97,7 +97,7 @@ private:
     // position and score; returns the operations of the CIGAR, the last one first.
     GPUALIGN_HD const uint32_t* align_locus(const MapWorkspace& workspace, MapShared<Words>& shared, uint64_t locus,
         MapFacts& record, uint32_t& operations) {
-        using Aligner = BandAligner<false, false, Group, TargetText>;
+        using Aligner = BandAligner<Gaps::affine, false, Group, TargetText>;
         const MapTarget& target = batch_.target;
         const AffineScores& scores = batch_.rules.scores;
         const MapRead read = all_.read(batch_, r_);

@@ -11,9 +11,15 @@ constexpr uint16_t kFlagMateReverse = 32, kFlagFirst = 64, kFlagSecond = 128, kF
 constexpr uint16_t kFlagQcFail = 512, kFlagDuplicate = 1024, kFlagSupplementary = 2048;
 // Not SAM's, and not written: a bisulfite read in which G may be read as A (algo/common/bisulfite.hpp).
 constexpr uint16_t kFlagGToA = 4096;
+// Nor these: the introns' signals are on the forward (reverse) strand of the reference.
+constexpr uint16_t kFlagTranscriptForward = 8192, kFlagTranscriptReverse = 16384;
+constexpr uint16_t kFlagsUnwritten = kFlagGToA | kFlagTranscriptForward | kFlagTranscriptReverse;
 
 constexpr uint32_t kCigarM = 0, kCigarI = 1, kCigarD = 2, kCigarN = 3, kCigarS = 4, kCigarH = 5;
 constexpr uint32_t kCigarEqual = 7, kCigarX = 8;
+
+// Whether an operation leaves out bases of the reference: a deletion or an intron.
+GPUALIGN_HD bool skips_reference(uint32_t operation) { return operation == kCigarD || operation == kCigarN; }
 
 // Bases that an operation at the end of a CIGAR clips softly.
 GPUALIGN_HD uint32_t clipped_bases(uint32_t operation) { return (operation & 15) == kCigarS ? operation >> 4 : 0; }

@@ -106,6 +106,11 @@ public:
             } else if (op == kCigarD) {
                 out.put('-');
                 out.fill(n, [&](int64_t i) { return lower(bases_.reference(reference + i)); });
+            } else if (op == kCigarN) {
+                out.put('~');
+                out.fill(2, [&](int64_t i) { return lower(bases_.reference(reference + i)); });
+                out.number(n);
+                out.fill(2, [&](int64_t i) { return lower(bases_.reference(reference + n - 2 + i)); });
             }
             if (op != kCigarM) return;
             for (uint32_t x = 0; x < n;) {
@@ -145,8 +150,8 @@ private:
         for (const uint32_t* c = begin_; c < end_; c++) {
             const uint32_t op = *c & 15, n = *c >> 4;
             visit(op, n, query, reference);
-            if (op != kCigarD) query += n;
-            if (op == kCigarM || op == kCigarD) reference += n;
+            if (!skips_reference(op)) query += n;
+            if (op == kCigarM || skips_reference(op)) reference += n;
         }
     }
 

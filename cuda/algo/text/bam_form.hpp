@@ -31,7 +31,7 @@ public:
         if (head.mapped)
             text.operations(eqx, head.clip, [&](uint32_t op, uint32_t length) {
                 operations_++;
-                if (op == kCigarM || op == kCigarD || op == kCigarEqual || op == kCigarX) span += length;
+                if (op == kCigarM || skips_reference(op) || op == kCigarEqual || op == kCigarX) span += length;
             });
         const bool packed = operations_ <= kMaxBamOperations;
         start_ = out_.size();
@@ -69,6 +69,11 @@ public:
         if (x <= 0xff) return put_number(name, 'C', uint8_t(x));
         if (x <= 0xffff) return put_number(name, 'S', uint16_t(x));
         put_number(name, 'I', uint32_t(x));
+    }
+    GPUALIGN_HD void character(const char (&name)[3], char c) {
+        const char tag[] = {name[0], name[1], 'A', c, 0};
+        out_.reserve(16);
+        out_.put(tag);
     }
     template <class Write> GPUALIGN_HD void text(const char (&name)[3], Write&& write) {
         const char begin[] = {name[0], name[1], 'Z', 0};

@@ -14,7 +14,7 @@ enum Mate : uint8_t { kSingle = 0, kFirstMate = 1, kSecondMate = 2 };
 GPUALIGN_HD int64_t reference_span(const uint32_t* begin, const uint32_t* end) {
     int64_t span = 0;
     for (const uint32_t* c = begin; c < end; c++)
-        if ((*c & 15) == kCigarM || (*c & 15) == kCigarD) span += *c >> 4;
+        if ((*c & 15) == kCigarM || skips_reference(*c & 15)) span += *c >> 4;
     return span;
 }
 

@@ -115,7 +115,7 @@ private:
     }
 
     GPUALIGN_HD uint16_t shown_flag(uint64_t r) const {
-        const uint16_t flag = uint16_t(records_.flag[r] & ~kFlagGToA);
+        const uint16_t flag = uint16_t(records_.flag[r] & ~kFlagsUnwritten);
         if (!options_.split_as_secondary || !is(r, kFlagSupplementary)) return flag;
         return uint16_t((flag & ~kFlagSupplementary) | kFlagSecondary);
     }
@@ -150,12 +150,20 @@ private:
         form_.text("MD", [&](auto& out) { text_.md(out); });
         form_.number("AS", records_.score[r]);
         if (records_.distance[r] >= 0) form_.number("ed", records_.distance[r]);
+        if (is(r, kFlagTranscriptForward | kFlagTranscriptReverse)) transcript_tags(r);
         if (options_.cs != CsForm::none)
             form_.text("cs", [&](auto& out) { text_.cs(options_.cs == CsForm::whole, out); });
         if ((options_.max_other_hits || options_.suboptimal_score || options_.hits) && !is(r, kFlagSecondary))
             other_hits(r);
         if (r == first() && options_.alt_contig_count) alt_share(r);
         if (!is(r, kFlagSecondary)) other_parts(r);
+    }
+
+    // XS, the strand of the transcript, as STAR and HISAT2 write it, and ts, whether it is the read's, as minimap2.
+    GPUALIGN_HD void transcript_tags(uint64_t r) {
+        const bool reverse = is(r, kFlagTranscriptReverse);
+        form_.character("XS", reverse ? '-' : '+');
+        form_.character("ts", reverse == records_.reverse(r) ? '+' : '-');
     }
 
     // YD and YC as bwa-meth writes them: to which strand's conversion the read belongs, f or r, and how it was

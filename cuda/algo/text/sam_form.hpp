@@ -33,6 +33,10 @@ public:
         begin(name, 'i');
         out_.number(value);
     }
+    GPUALIGN_HD void character(const char (&name)[3], char c) {
+        begin(name, 'A');
+        out_.put(c);
+    }
     template <class Write> GPUALIGN_HD void text(const char (&name)[3], Write&& write) {
         begin(name, 'Z');
         write(out_);

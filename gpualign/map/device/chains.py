@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from gpualign import _native
 from gpualign.map import tuning
 from gpualign.map.device.batch import KernelReads, MappedBatch, ReadsKernel, take_result
-from gpualign.map.device.target import resident_target
+from gpualign.map.device.target import resident_introns, resident_target
 from gpualign.map.params import MapParams
 from gpualign.map.rules import chain_rules
 from gpualign.run.abi import changed, filled, struct
@@ -109,6 +109,7 @@ def chain_batch_of(
     array: Array,
     counters: int,
     min_length: int = 0,
+    known: np.void | None = None,
 ) -> np.void:
     """``ChainBatch`` of cuda/abi/chains.hpp.
 
@@ -117,6 +118,7 @@ def chain_batch_of(
         array: (name, bytes) -> address of an array of the batch.
         counters: address of uint32 (ARENA_COUNTERS,), all 0.
         min_length: shorter reads are not mapped by these rules.
+        known: a ``KnownIntrons``.
     """
     reads, words = item.reads, item.bases // 32 + 2 * item.reads + 2
     item_bytes = _native.chain_item_bytes()
@@ -138,6 +140,7 @@ def chain_batch_of(
         not_acgt=array("not_acgt", 4 * words),
         state=array("state", reads * struct("ChainRead").itemsize),
         tasks=np.array(rounds, struct("Arena")),
+        known=filled("KnownIntrons") if known is None else known,
         **arenas,
     )
 
@@ -146,7 +149,8 @@ class ChainSteps:
     """The kernels of ``cuda/map_chains.cu`` on one device, launched where a slot is using scratch memory."""
 
     def __init__(self, device: Device, params: MapParams) -> None:
-        self._device, self._variant = device, tuning.chain_defines(params.scoring.has_long_gaps)
+        self._device, self._variant = device, tuning.chain_defines(tuning.gaps_of(params))
+        self._spliced = params.splicing is not None
         self._multiprocessors = device.attribute("MULTIPROCESSOR_COUNT")
         self._blocks = tuning.CHAIN_BLOCKS * self._multiprocessors
 
@@ -154,7 +158,8 @@ class ChainSteps:
         """Launch all steps for the reads of a ``ChainLaunch``."""
         reads = int(launch["batch"]["reads"])
         self._run(slot, "chain_reads", launch, min(self._blocks, -(-reads // tuning.CHAIN_WARPS)))
-        self.align(slot, launch, int(launch["next"]) + 4, tuning.ALIGN_PASSES)
+        passes = tuning.SPLICED_PASSES if self._spliced else tuning.ALIGN_PASSES
+        self.align(slot, launch, int(launch["next"]) + 4, passes)
         self._run(slot, "report_reads", launch, self._blocks)
 
     def plan(self, slot: Slot, launch: np.void) -> None:
@@ -181,7 +186,11 @@ class ChainSteps:
     def _align(self, slot: Slot, launch: np.void, number: int, counter: int, passes: Sequence[tuning.AlignPass]) -> int:
         """Launch the passes of a round by size of the DP matrices; returns the address of the next counter."""
         budget = int(tuning.DP_SHARE * self._device.batch_budget)
+        narrow = True
         for step in passes:
+            if self._spliced and narrow and not number and step.kernel == "align_segments":
+                self._run(slot, "choose_transcripts", launch, self._blocks)
+                narrow = False
             count = max(1, min(round(step.at_once * self._multiprocessors), budget // step.memory))
             warps = min(count, tuning.CHAIN_WARPS) if step.warps == 1 else 1
             blocks = count // warps
@@ -230,11 +239,15 @@ class LongReadKernel(ReadsKernel):
         super().__init__(device)
         self.index, self.params, self._pinned_results = index, params, pinned_results
         k, w, max_hits = index.params.k, index.params.w, params.seeding.max_hits
-        self._rules, self._arena_sizes = chain_rules(k, w, params.scoring, params.chaining, max_hits), ArenaSizes()
+        self._rules, self._arena_sizes = (
+            chain_rules(k, w, params.scoring, params.chaining, max_hits, params.splicing),
+            ArenaSizes(),
+        )
         self._shares = dict.fromkeys(_RESULTS, 0.0)  # used share of each arena in the latest batch
         self._item_bytes = _native.chain_item_bytes()
         self._steps = ChainSteps(device, params)
         self._target = resident_target(device, index)  # uploaded while the first batch is read
+        self._known = resident_introns(device, index, params)
 
     def launch(self, slot: Slot, item: KernelReads) -> tuple[ArenaItems, Mapping[str, int]] | None:
         """Returns capacities of arenas, and bytes of results that are copied ahead."""
@@ -245,7 +258,7 @@ class LongReadKernel(ReadsKernel):
         block = item.on_device(slot)
         counters = int(slot.clear("counters", 4 * COUNTERS))
         addresses, secondary = {**item.addresses(block), "conversions": 0}, self.params.reporting.secondary
-        batch = chain_batch_of(item, addresses, self._rules, secondary, capacity, slot_array(slot), counters)
+        batch = chain_batch_of(item, addresses, self._rules, secondary, capacity, slot_array(slot), counters, known=self._known)
         (scratch,) = scratch_of(slot, ["chaining"], tuning.SCRATCH_SHARE)
         with slot.using(scratch):
             self._steps.run(slot, chain_launch(self._target, batch, counters))

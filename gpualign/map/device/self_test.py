@@ -46,7 +46,7 @@ SELF_TEST_MODULES: tuple[Variant, ...] = (
     *(("map", tuning.map_shape(_TESTED_LENGTH).defines(bisulfite)) for bisulfite in (False, True)),
     ("map_fastq", {}),
     ("map_slow_path", tuning.slow_path_defines(False)),
-    *(("map_chains", tuning.chain_defines(long_gaps)) for long_gaps in (False, True)),
+    *(("map_chains", tuning.chain_defines(gaps)) for gaps in tuning.GAPS),
     *(("map_text", tuning.text_defines(bam)) for bam in (False, True)),
     ("bgzf", {}),
 )

@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
+from gpualign.map.params import MapParams
+from gpualign.map.rules import known_sites
 from gpualign.map.tuning import SMALL_DEVICE
 from gpualign.run.abi import filled
 from gpualign.run.gpu.device import Device
@@ -105,3 +107,13 @@ def resident_target(device: Device, index: MinimizerIndex) -> np.void:
         return target_of(index, dict(zip(of_index, addresses, strict=True)), text.text, text.mask, contig_offsets)
 
     return device.resident("map target", target, index)
+
+
+def resident_introns(device: Device, index: MinimizerIndex, params: MapParams) -> np.void:
+    """``KnownIntrons`` with its arrays resident on the device."""
+    begins, ends = known_sites(index, params)
+    if not len(begins):
+        return filled("KnownIntrons")
+    arrays = device.resident("known introns", lambda: DeviceArrays(device, begins, ends), params.known_introns)
+    first, last = arrays.addresses
+    return filled("KnownIntrons", begins=first, ends=last, count=len(begins) // 3)

@@ -13,13 +13,15 @@ template <class Item> struct AbiType<Arena<Item>> {
 // Structs of mapping by chaining.
 std::vector<AbiStruct> chains_abi() {
     return {abi_struct<Arena<uint8_t>>("Arena", {GPUALIGN_FIELDS(Arena<uint8_t>, items, used, capacity)}),
+        GPUALIGN_STRUCT(KnownIntrons, begins, ends, count),
+        GPUALIGN_STRUCT(IntronRules, open, donor, acceptor, known, shortest, longest, strands),
         GPUALIGN_STRUCT(ChainRules, k, w, interval, max_hits, max_gap, max_difference, min_chain_score, min_anchors,
             max_suboptimal, suboptimal_percent, query_gap, scores, step, reach, zdrop, min_score, min_split, doubt,
-            max_cells),
+            max_cells, introns),
         GPUALIGN_STRUCT(
             ChainRead, first_chosen, chosen, first_ranked, ranked, first_output, outputs, flipped, tie_break),
-        GPUALIGN_STRUCT(ChainBatch, rules, bases, offsets, tie_breaks, conversions, reads, max_secondary, min_length,
-            words, not_acgt, state, hashes, seeds, anchors, candidates, chains, points, tasks, runs, cigars, alignments,
+        GPUALIGN_STRUCT(ChainBatch, rules, bases, offsets, tie_breaks, conversions, known, reads, max_secondary,
+            min_length, words, not_acgt, state, hashes, seeds, anchors, candidates, chains, points, tasks, runs, cigars, alignments,
             ranked, outputs, output_cigars),
         GPUALIGN_STRUCT(
             ChainLaunch, target, batch, workspace, workspace_bytes, min_bytes, max_bytes, next, done, round)};

@@ -27,20 +27,21 @@ public:
     using Score = Vec<Lane>;
     static constexpr int kLanes = Score::lanes;
 
-    AffineWaves(const ReferenceView& reference, const AffineScores& scores) : codes_(reference), scores_(scores) {}
+    AffineWaves(const ReferenceView& reference, const AffineScores& scores, const IntronModel& introns)
+        : codes_(reference, introns), scores_(scores) {}
 
     // Number of vectors that an alignment takes.
     static int64_t vectors(const AffineTask& task) {
         return (2 * int64_t(task.length) + task.band) * ((width(task) - 1) / kLanes + 1);
     }
 
-    template <bool LongGaps> void align(const AffineTask& task, AffineResult& result) {
+    template <Gaps Model> void align(const AffineTask& task, AffineResult& result) {
         load(task);
         set_first_row(task);
         end_ = {kLowest, task.length - 1, task.end_pin};
-        if (task.end_pin >= 0) sweep<LongGaps, false>(task);
-        else sweep<LongGaps, true>(task);
-        trace_affine(task, scores_, task.end_pin >= 0 ? end_ : best_end(task), result,
+        if (task.end_pin >= 0) sweep<Model, false>(task);
+        else sweep<Model, true>(task);
+        trace_affine(task, scores_, codes_.introns(), task.end_pin >= 0 ? end_ : best_end(task), result,
             [&](int i, int b) { return traceback_[place(2 * i + b, b / 2, task.length - 1)]; });
     }
 
@@ -84,6 +85,12 @@ private:
         if (!task.within_contig())
             for (const Lane code : text_) outside_.push_back(code == kOutside ? kLowest : Lane(0));
         traceback_.resize(size_t(2 * task.length + task.band) * size_t(width_) + kLanes);
+        if (!task.transcript) return;
+        const AffineCodes::EndCosts& ends = codes_.intron_ends(task);
+        for (const auto& [costs, of] : {std::pair(&intron_begins_, &ends.begin), {&intron_ends_, &ends.end}}) {
+            costs->assign(of->begin(), of->end());
+            costs->resize(of->size() + 2 * kLanes, Lane(0));
+        }
     }
 
     void set_first_row(const AffineTask& task) {
@@ -98,13 +105,15 @@ private:
             }
         const int pin = task.begin_pin;
         for (int b = max(pin, 0); b < task.band; b++)
-            waves_[b % 2].best[1 + b / 2] = Lane(pin < 0 || b == pin ? 0 : -gap_cost(scores_, b - pin));
+            waves_[b % 2].best[1 + b / 2] =
+                Lane(pin < 0 || b == pin ? 0 : max(-gap_cost(scores_, b - pin), int32_t(kLowest)));
     }
 
-    template <bool LongGaps, bool FreeEnd> void sweep(const AffineTask& task) {
-        const Constants constants{Score(Lane(scores_.match)), Score(Lane(-scores_.mismatch)),
+    template <Gaps Model, bool FreeEnd> void sweep(const AffineTask& task) {
+        Constants constants{Score(Lane(scores_.match)), Score(Lane(-scores_.mismatch)),
             Score(Lane(scores_.clip_penalty)), Score(Lane(task.begin_pin >= 0 ? kLowest : -scores_.clip_penalty)),
             gap_costs<Score, Lane>(scores_)};
+        if (Model == Gaps::introns) constants.costs.long_open_extend = Score(Lane(task.intron));
         const int last_row = task.length - 1;
         for (int t = 0; t <= 2 * last_row + task.band - 1; t++) {
             const int parity = t % 2, row = t / 2;  // row of cell 0
@@ -112,15 +121,15 @@ private:
             const Wave wave = waves_[parity], before = waves_[1 - parity];
             int c = first;
             for (; c + kLanes - 1 <= last; c += kLanes)
-                step<LongGaps, FreeEnd, false>(constants, wave, before, t, c, last_row, last);
-            if (c <= last) step<LongGaps, FreeEnd, true>(constants, wave, before, t, c, last_row, last);
+                step<Model, FreeEnd, false>(constants, wave, before, t, c, last_row, last);
+            if (c <= last) step<Model, FreeEnd, true>(constants, wave, before, t, c, last_row, last);
             if (first == row - last_row && first <= last) end_in_last_row(task, parity, first);
         }
     }
 
     // Computes cells [c, c + kLanes) of a wave; those after `last`, above the first row or outside the band, are left
     // unchanged.
-    template <bool LongGaps, bool FreeEnd, bool Partial>
+    template <Gaps Model, bool FreeEnd, bool Partial>
     void step(const Constants& constants, const Wave& wave, const Wave& before, int t, int c, int last_row, int last) {
         const int parity = t % 2, row = t / 2 - c, at = 1 + c, above = at + parity, left = above - 1;
         const Score numbers = Score::load(kLaneNumbers<Lane, kLanes>.of);
@@ -138,13 +147,16 @@ private:
         const GapScores<Score> insertion{
             Score::load(before.insertion + above), Score::load(before.long_insertion + above)};
         const GapScores<Score> deletion{Score::load(before.deletion + left), Score::load(before.long_deletion + left)};
-        const auto cell = affine_cell<LongGaps>(Score::load(wave.best + at) + pair, Score::load(before.best + above),
-            insertion, Score::load(before.best + left), deletion, constants.costs, constants.clipped);
+        IntronEnds<Score> intron{};
+        if constexpr (Model == Gaps::introns)
+            intron = {Score::load(intron_begins_.data() + column), Score::load(intron_ends_.data() + column)};
+        const auto cell = affine_cell<Model>(Score::load(wave.best + at) + pair, Score::load(before.best + above),
+            insertion, Score::load(before.best + left), deletion, constants.costs, constants.clipped, intron);
         store(wave.best, cell.value);
         store(wave.insertion, cell.insertion.gap);
         store(wave.deletion, cell.deletion.gap);
-        if (LongGaps) store(wave.long_insertion, cell.insertion.long_gap);
-        if (LongGaps) store(wave.long_deletion, cell.deletion.long_gap);
+        if (Model == Gaps::two_costs) store(wave.long_insertion, cell.insertion.long_gap);
+        if (Model != Gaps::affine) store(wave.long_deletion, cell.deletion.long_gap);
         store_bytes(traceback_.data() + place(t, c, last_row), cell.from);
         if (!FreeEnd) return;
         const Score value = cell.value - constants.clip, best = Score::load(wave.end_value + at);
@@ -180,6 +192,7 @@ private:
     LastCell end_{};
     int width_ = 0;
     std::vector<Lane> query_, also_, text_, outside_, cells_;  // also_: of bisulfite reads
+    std::vector<Lane> intron_begins_, intron_ends_;  // costs at the columns
     std::vector<uint8_t> traceback_;
 };
 

@@ -50,6 +50,7 @@ struct ChainRecord {
     int32_t edits;                   // of the aligned bases
     int32_t anchors;                 // within the alignment
     std::vector<uint32_t> cigar;     // on the reference's forward strand, soft clips
+    uint16_t transcript = 0;         // flag of the strand that its introns' signals are on
 };
 
 struct ChainRequest {
@@ -62,10 +63,12 @@ struct ChainRequest {
 
 class ChainMapper {
 public:
-    ChainMapper(const IndexView& index, const ReferenceView& reference, const ChainRules& rules)
+    ChainMapper(const IndexView& index, const ReferenceView& reference, const ChainRules& rules,
+        const KnownIntrons& known = {})
         : index_(index), look_up_(index), reference_(reference), text_(reference), scanner_(rules.k, rules.w),
-          aligner_(reference, rules.scores) {
+          aligner_(reference, rules.scores, {rules.introns, known}) {
         batch_.rules = rules;
+        batch_.known = known;
     }
 
     // Records of each read: the primary one, then supplementary, then secondary ones, each best first; none: unmapped.
@@ -183,7 +186,8 @@ private:
         size_t anchors = 0;
         for_each_chosen(r, [&](const ChosenChain& chain) { anchors += chain.anchor_count; });
         reserve(points_, batch_.points, anchors);
-        reserve(tasks_[0], batch_.tasks[0], 2 * anchors);
+        // a segment, or an intron on two strands; and ends
+        reserve(tasks_[0], batch_.tasks[0], 2 * anchors + 2 * (1 + kMaxOver) * state_[r].chosen);
         reserve(cigars_, batch_.cigars, 4 * anchors);  // of ends
         plan_chains(OneLane(), batch_, text_, r);
     }
@@ -225,6 +229,11 @@ private:
         for (uint32_t t = 0; t < tasks.used; t++)
             if (!tasks.items[t].operations) pending_.push_back(t);
         for (const int32_t band : kNarrowBands) align_narrow(tasks, band);
+        if (has_introns(batch_.rules) && round == 0) {
+            for (uint32_t c = 0; c < chains_.used; c++) choose_transcript(batch_, c);
+            const auto done = [&](uint32_t t) { return tasks.items[t].operations != 0; };
+            pending_.erase(std::remove_if(pending_.begin(), pending_.end(), done), pending_.end());
+        }
         affine_tasks_.clear();
         for (const uint32_t t : pending_) affine_tasks_.push_back(affine_task(tasks.items[t]));
         aligner_.run(affine_tasks_, results_);
@@ -236,7 +245,7 @@ private:
         tried_.clear();
         size_t left = 0;
         for (const uint32_t t : pending_) {
-            const NarrowBand narrow = narrow_band(batch_.rules.scores, tasks.items[t], band);
+            const NarrowBand narrow = narrow_band(batch_.rules.scores, intron_model(batch_), tasks.items[t], band);
             if (narrow.task.rows) {
                 affine_tasks_.push_back(affine_task(narrow.task));
                 tried_.push_back({t, narrow.beyond});
@@ -247,8 +256,13 @@ private:
         pending_.resize(left);
         aligner_.run(affine_tasks_, results_);
         for (size_t i = 0; i < tried_.size(); i++) {
-            if (results_[i].score > tried_[i].beyond) keep(results_[i], tasks.items[tried_[i].task]);
-            else pending_.push_back(tried_[i].task);
+            BandTask& task = tasks.items[tried_[i].task];
+            if (results_[i].score > tried_[i].beyond) {
+                keep(results_[i], task);
+                continue;
+            }
+            task.score = results_[i].score;  // for choose_transcript()
+            pending_.push_back(tried_[i].task);
         }
     }
 
@@ -269,7 +283,8 @@ private:
             return {codes, task.rows, task.band, task.diagonal, 0, read.length, task.begin_pin, task.end_pin, task.row,
                 conversion};
         return {codes + task.row, task.rows, task.band, task.diagonal, reference_.contig_offsets[task.contig],
-            reference_.contig_offsets[task.contig + 1], task.begin_pin, task.end_pin, -1, conversion};
+            reference_.contig_offsets[task.contig + 1], task.begin_pin, task.end_pin, -1, conversion,
+            TranscriptStrand(task.transcript), task.fold, task.jump, task.intron};
     }
 
     void write(size_t r, std::vector<ChainRecord>& out) const {
@@ -278,7 +293,7 @@ private:
             const LocalAlignment a = local_alignment(batch_, text_, uint32_t(r), p);
             const uint32_t* cigar = cigars_.items.data() + a.cigar;
             out.push_back({a.contig, a.reverse, a.kind, a.mapq, a.position, a.query_begin, a.query_end, a.score,
-                a.edits, a.anchors, std::vector<uint32_t>(cigar, cigar + a.operations)});
+                a.edits, a.anchors, std::vector<uint32_t>(cigar, cigar + a.operations), a.transcript});
         }
     }
 

@@ -18,7 +18,7 @@ void add_read(const std::vector<ChainRecord>& found, int max_secondary, RecordsB
         const int kind = r.kind == ChainKind::secondary       ? kFlagSecondary
                          : r.kind == ChainKind::supplementary ? kFlagSupplementary
                                                               : 0;
-        const uint16_t flag = uint16_t(kind | (r.reverse ? kFlagReverse : 0));
+        const uint16_t flag = uint16_t(kind | (r.reverse ? kFlagReverse : 0) | r.transcript);
         records.add({flag, r.mapq, int32_t(r.contig), r.position, r.score, -1}, r.cigar);
     }
     records.end_read();
@@ -28,10 +28,15 @@ void add_read(const std::vector<ChainRecord>& found, int max_secondary, RecordsB
 constexpr int64_t kBlockBases = 1 << 19;
 
 auto map_long_reads(const ReferenceArrays& reference, Input<uint32_t> offsets, Input<uint64_t> entries, int k, int,
-    int bucket_bits, const Arrays& batch, const nb::bytes& rules, int max_secondary) {
+    int bucket_bits, const Arrays& batch, const nb::bytes& rules, Input<int64_t> begins, Input<int64_t> ends,
+    int max_secondary) {
     const ReferenceView view = reference.view();
     const IndexView index{offsets.data(), entries.data(), {k, bucket_bits}};
     const ChainRules params = struct_of<ChainRules>(rules);
+    static_assert(sizeof(KnownSite) == 3 * sizeof(int64_t));
+    if (begins.size() != ends.size() || begins.size() % 3) throw nb::value_error("known introns have three columns");
+    const KnownIntrons known{reinterpret_cast<const KnownSite*>(begins.data()),
+        reinterpret_cast<const KnownSite*>(ends.data()), begins.size() / 3};
     const ReadArrays arrays(batch);
     const ReadsView given = arrays.view();
     const size_t reads = arrays.reads();
@@ -40,7 +45,7 @@ auto map_long_reads(const ReferenceArrays& reference, Input<uint32_t> offsets, I
     RecordsBuilder records;
     {
         nb::gil_scoped_release release;
-        ChainMapper mapper(index, view, params);
+        ChainMapper mapper(index, view, params, known);
         std::vector<uint8_t> codes;
         std::vector<ChainRequest> queries;
         std::vector<std::vector<ChainRecord>> found;
@@ -68,7 +73,9 @@ auto map_long_reads(const ReferenceArrays& reference, Input<uint32_t> offsets, I
 void bind_long_reads(nb::module_& m) {
     m.def("map_long_reads", &map_long_reads, nb::arg("reference"), nb::arg("offsets"), nb::arg("entries"), nb::arg("k"),
         nb::arg("w"), nb::arg("bucket_bits"), nb::arg("batch"), nb::kw_only(), nb::arg("rules"),
-        nb::arg("max_secondary"), "The fields of Alignments of reads mapped by chaining. `rules`: a ChainRules.");
+        nb::arg("begins"), nb::arg("ends"), nb::arg("max_secondary"),
+        "The fields of Alignments of reads mapped by chaining. `rules`: a ChainRules; `begins`, `ends`: KnownSite of the "
+        "known introns, int64 (3 n,).");
 }
 
 }  // namespace gpualign

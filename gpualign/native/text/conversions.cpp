@@ -39,8 +39,8 @@ void over_cytosines(const RecordText& text, char cytosine, std::vector<uint32_t>
             }
             for (uint32_t f = 0; f < found; f++) visit(query + at[f], reference + at[f]);
         }
-        if (op != kCigarD) query += n;
-        if (op == kCigarM || op == kCigarD) reference += n;
+        if (!skips_reference(op)) query += n;
+        if (op == kCigarM || skips_reference(op)) reference += n;
     });
 }
 

@@ -19,9 +19,9 @@ struct PafColumns {
         for (const uint32_t* c = begin; c < end; c++) {
             const uint32_t op = *c & 15, n = *c >> 4;
             if (op == kCigarS) continue;
-            if (op != kCigarD) query += n;
+            if (!skips_reference(op)) query += n;
             if (op != kCigarI) target += n;
-            total += n;
+            if (op != kCigarN) total += n;
         }
     }
 };
@@ -65,6 +65,11 @@ private:
         out_.reserve(64);
         out_.put(records_.flag[r] & kFlagSecondary ? "\ttp:A:S\tcg:Z:" : "\ttp:A:P\tcg:Z:");
         record_.cigar(eqx_, kNoClips, out_);
+        if (records_.flag[r] & (kFlagTranscriptForward | kFlagTranscriptReverse)) {
+            const bool reverse = records_.flag[r] & kFlagTranscriptReverse;
+            out_.reserve(16);
+            out_.put(reverse == records_.reverse(r) ? "\tts:A:+" : "\tts:A:-");
+        }
         if (cs_form_ != CsForm::none) {
             out_.put("\tcs:Z:");
             record_.cs(cs_form_ == CsForm::whole, out_);

@@ -24,7 +24,7 @@ struct CigarText {
 GPUALIGN_HOST_DEVICE int64_t trim_gaps(CigarText& cigar) {
     uint32_t clip = 0;
     while (cigar.count && cigar.last() != kCigarM) {
-        if (cigar.last() != kCigarD) clip += cigar.length(cigar.count - 1);
+        if (!skips_reference(cigar.last())) clip += cigar.length(cigar.count - 1);
         cigar.count--;
     }
     cigar.push(kCigarS, clip);
@@ -32,7 +32,7 @@ GPUALIGN_HOST_DEVICE int64_t trim_gaps(CigarText& cigar) {
     int64_t moved = 0;
     clip = 0;
     for (; first < cigar.count && cigar.operation(first) != kCigarM; first++) {
-        if (cigar.operation(first) == kCigarD) moved += cigar.length(first);
+        if (skips_reference(cigar.operation(first))) moved += cigar.length(first);
         else clip += cigar.length(first);
     }
     if (clip) cigar.operations[--first] = clip << 4 | kCigarS;
@@ -41,7 +41,8 @@ GPUALIGN_HOST_DEVICE int64_t trim_gaps(CigarText& cigar) {
     return moved;
 }
 
-// Moves each gap as far left as the bases allow, which keeps the score, and joins gaps of one kind that meet. The
+// Moves each gap but introns as far left as the bases allow, which keeps the score, and joins gaps of one kind that
+// meet. The
 // first aligned column stays a pair of bases. `begin`: the first reference base; `capacity` has space for twice the
 // operations.
 template <class Text>
@@ -55,8 +56,8 @@ GPUALIGN_HOST_DEVICE CigarText left_align(const CigarText& cigar, const ChainQue
         int32_t length = int32_t(cigar.length(i));
         if (operation != kCigarI && operation != kCigarD) {
             out.push(operation, uint32_t(length));
-            q += length;
-            if (operation == kCigarM) t += length;
+            if (operation != kCigarN) q += length;
+            if (operation == kCigarM || operation == kCigarN) t += length;
             continue;
         }
         const bool insertion = operation == kCigarI;
@@ -109,14 +110,15 @@ GPUALIGN_HOST_DEVICE void summarize(const CigarText& cigar, const ChainQuery& qu
             const int32_t mismatches = count_mismatches(query, chain.reverse, q, text, t, length);
             a.matches += length - mismatches;
             a.score += ungapped_score(scores, length, mismatches);
-        } else if (operation != kCigarS) {
+        } else if (operation != kCigarS && operation != kCigarN) {  // an intron costs nothing: a copy of the
+            // transcript without introns, such as a pseudogene, is no better
             const int32_t cost = choice_gap_cost(batch.rules, length);
             a.score -= cost;
             a.forgiven += gap_cost(scores, length) - cost;
         }
-        if (operation != kCigarD) q += length;
-        if (operation == kCigarM || operation == kCigarD) t += length;
-        if (operation != kCigarS) a.columns += length;
+        if (!skips_reference(operation)) q += length;
+        if (operation == kCigarM || skips_reference(operation)) t += length;
+        if (operation != kCigarS && operation != kCigarN) a.columns += length;
     }
     a.end = t;
     if (!cigar.count) return;

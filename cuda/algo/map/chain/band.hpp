@@ -4,6 +4,7 @@
 #pragma once
 #include "algo/map/affine.hpp"
 #include "algo/map/chain/alignment.hpp"
+#include "algo/map/chain/introns.hpp"
 
 namespace gpualign {
 
@@ -16,7 +17,7 @@ struct alignas(16) BandCell {
 // Schedule and memory of a band on `Lanes` lanes. A lane begins a row every `period` steps, so that the row above
 // stays ahead. With Ring the first lane's row follows directly on the last lane's and needs no memory; otherwise the
 // last lane stores its row.
-template <uint32_t Lanes, bool Ring> struct BandLayout {
+template <uint32_t Lanes, bool Ring, bool Introns = false> struct BandLayout {
     static GPUALIGN_HD int32_t period(int32_t band) {
         return Ring ? int32_t(2 * Lanes) : max(band, int32_t(2 * Lanes + 1));
     }
@@ -30,6 +31,7 @@ template <uint32_t Lanes, bool Ring> struct BandLayout {
         return row_bytes(band) + operation_bytes(rows) + steps(rows, band) * Lanes;
     }
     static constexpr GPUALIGN_HD uint64_t code_bytes(int32_t rows, int32_t band) {
+        if (Introns) return uint64_t(rows) + 3 * (2 * uint64_t(rows) + uint64_t(band));  // and costs of intron ends
         return 2 * uint64_t(rows) + uint64_t(band);
     }
     // In total, a multiple of 16.
@@ -96,7 +98,7 @@ struct BandAlignment {
 // Follows the best alignment of a task from its end by the cells' traceback bytes from(row, diagonal).
 template <class Group, class From>
 GPUALIGN_HOST_DEVICE BandAlignment trace_band(const Group& group, const AffineScores& scores, const BandTask& task,
-    const BandEnd& end, From&& from, uint32_t* operations) {
+    const BandEnd& end, int32_t shortest_intron, From&& from, uint32_t* operations) {
     CigarFromEnd<Group> cigar(group, operations);
     const int32_t clip_end = task.rows - 1 - end.row;
     cigar.push(kCigarS, uint32_t(clip_end));
@@ -110,9 +112,9 @@ GPUALIGN_HOST_DEVICE BandAlignment trace_band(const Group& group, const AffineSc
             paired += int(Group::kLanes);
         }
     };
-    affine_traceback(from, matches, row, diagonal, [&](char op, uint32_t n) {
-        cigar.push(op == 'M' ? kCigarM : (op == 'I') != bool(task.swapped) ? kCigarI : kCigarD, n);
-    });
+    const TracedIntrons traced{task.transcript ? shortest_intron : 0, task.fold, task.jump};
+    affine_traceback(from, matches, row, diagonal, traced,
+        [&](char op, uint32_t n) { cigar.push(traced_operation(op, task.swapped), n); });
     if (task.begin_pin >= 0) {
         cigar.push(task.swapped ? kCigarI : kCigarD, uint32_t(diagonal - task.begin_pin));
         diagonal = task.begin_pin;
@@ -120,7 +122,7 @@ GPUALIGN_HOST_DEVICE BandAlignment trace_band(const Group& group, const AffineSc
     cigar.push(kCigarS, uint32_t(row));
     const uint32_t count = cigar.flush();
     group.sync();
-    return {task.diagonal + row + diagonal,
+    return {task.diagonal + row + diagonal + (task.fold && diagonal >= task.fold ? task.jump : 0),
         end.value + (clip_end ? scores.clip_penalty : 0) + (row ? scores.clip_penalty : 0), count};
 }
 
@@ -139,13 +141,15 @@ GPUALIGN_HOST_DEVICE void finish_band(const Group& group, const BandAlignment& f
     task.score = found.score;
 }
 
-template <bool LongGaps, bool Ring, class Group, class Text> class BandAligner {
+template <Gaps Model, bool Ring, class Group, class Text> class BandAligner {
+    static constexpr bool kIntrons = Model == Gaps::introns;
+
 public:
-    using Layout = BandLayout<Group::kLanes, Ring>;
+    using Layout = BandLayout<Group::kLanes, Ring, kIntrons>;
 
     GPUALIGN_HD BandAligner(const Group& group, const AffineScores& scores, const Text& text, const BandTask& task,
-        const BandWorkspace& workspace)
-        : group_(group), scores_(scores), text_(text), task_(task), memory_(workspace) {}
+        const BandWorkspace& workspace, const IntronModel& introns = {})
+        : group_(group), scores_(scores), text_(text), task_(task), memory_(workspace), introns_(introns) {}
 
     GPUALIGN_HD int32_t steps() const { return int32_t(Layout::steps(task_.rows, task_.band)); }
 
@@ -160,12 +164,22 @@ public:
         const int32_t lane = int32_t(group_.lane()), lanes = int32_t(Group::kLanes);
         for (int32_t i = lane; i < task_.rows; i += lanes)
             memory_.codes[i] = task_.swapped ? in_text(task_.row + i) : in_query(task_.row + i);
-        for (int32_t i = lane; i < task_.rows + task_.band - 1; i += lanes) {
-            const int64_t at = task_.diagonal + i;
+        for (int32_t i = lane; i < columns(); i += lanes) {
+            const int64_t at = task_.diagonal + (kIntrons ? column_offset(i, task_.rows, task_.fold, task_.jump) : i);
             uint8_t codes = 1 << kOutside;
             if (at >= left && at < right) codes = task_.swapped ? in_query(at) : in_text(at);
             memory_.codes[task_.rows + i] = codes == 1 << kNoBase ? uint8_t(1 << kTextNoBase) : codes;
+            if constexpr (kIntrons) {
+                if (!task_.transcript) continue;
+                const auto base = [&](int64_t p) { return p >= left && p < right ? text_.code(p) : kNoBase; };
+                const TranscriptStrand strand = TranscriptStrand(task_.transcript);
+                begin_costs()[i] =
+                    int8_t(intron_begin_cost(introns_.rules, strand, {{base(at), base(at + 1), base(at + 2)}}));
+                end_costs()[i] =
+                    int8_t(intron_end_cost(introns_.rules, strand, {{base(at), base(at - 1), base(at - 2)}}));
+            }
         }
+        if constexpr (kIntrons) load_known_sites();
         if constexpr (!Ring)
             for (int32_t b = lane; b < task_.band; b += lanes) memory_.row[b] = before_first(b);
         group_.sync();
@@ -175,8 +189,12 @@ public:
     GPUALIGN_HOST_DEVICE BandEnd sweep(int32_t steps) {
         BandEnd end{kLowest, 0, 0};
         Front front = first_of_lane();
+        const int32_t long_gap = scores_.long_gap_open + scores_.long_gap_extend;
         const GapCosts<int32_t> costs{scores_.gap_open + scores_.gap_extend, scores_.gap_extend,
-            scores_.long_gap_open + scores_.long_gap_extend, scores_.long_gap_extend};
+            !kIntrons            ? long_gap
+            : task_.transcript ? task_.intron
+                               : -kLowest,
+            scores_.long_gap_extend};
         const int32_t clipped = task_.begin_pin >= 0 ? kLowest : -scores_.clip_penalty;
         uint32_t* trace = memory_.trace + group_.lane();
         for (int32_t step = 0; step < steps; step += 4, trace += Group::kLanes) {
@@ -196,7 +214,8 @@ public:
     // Follow the best alignment from its end, and finish the task with it; `group` is one lane or all lanes.
     template <class Finisher>
     GPUALIGN_HOST_DEVICE BandAlignment trace(const Finisher& group, const BandEnd& end) const {
-        return trace_band(group, scores_, task_, end, [&](int i, int b) { return from(i, b); }, memory_.operations);
+        return trace_band(group, scores_, task_, end, introns_.rules.shortest,
+            [&](int i, int b) { return from(i, b); }, memory_.operations);
     }
     template <class Finisher>
     GPUALIGN_HOST_DEVICE void finish(
@@ -216,11 +235,12 @@ private:
         int32_t left_value;
         GapScores<int32_t> left;
         uint8_t base, met;
+        int8_t begin_cost, end_cost;  // of introns, at the next cell's column
     };
 
     // A cell on its way to another lane.
     struct Exchanged : BandCell {
-        static constexpr uint32_t kWords = LongGaps ? 3 : 2;
+        static constexpr uint32_t kWords = Model == Gaps::two_costs ? 3 : 2;
     };
 
     static GPUALIGN_HD BandCell lowest() { return {kLowest, {kLowest, kLowest}}; }
@@ -230,6 +250,7 @@ private:
         const int32_t after = b - task_.begin_pin;
         const int32_t value = b >= task_.band       ? kLowest
                               : task_.begin_pin < 0 ? 0
+                              : task_.fold && b >= task_.fold ? kLowest
                               : after < 0           ? kLowest
                               : after               ? -gap_cost(scores_, after)
                                                     : 0;
@@ -238,7 +259,7 @@ private:
 
     GPUALIGN_HD Front first_of_lane() const {
         Front front{int32_t(group_.lane()), -2 * int32_t(group_.lane()), lowest(), before_first(0), lowest(), kLowest,
-            {kLowest, kLowest}, 0, 0};
+            {kLowest, kLowest}, 0, 0, 0, 0};
         look_ahead(front);
         return front;
     }
@@ -248,7 +269,12 @@ private:
     GPUALIGN_HD void look_ahead(Front& front) const {
         const int32_t b = front.diagonal;
         if (b == 0) front.base = memory_.codes[max(0, min(front.row, task_.rows - 1))];
-        front.met = memory_.codes[task_.rows + max(0, min(front.row + b, task_.rows + task_.band - 2))];
+        const int32_t column = kIntrons ? column_of(front.row, b, task_.rows, task_.fold) : front.row + b;
+        front.met = memory_.codes[task_.rows + max(0, min(column, columns() - 1))];
+        if constexpr (kIntrons) {
+            front.begin_cost = begin_costs()[max(0, min(column, columns() - 1))];
+            front.end_cost = end_costs()[max(0, min(column, columns() - 1))];
+        }
         if (!Ring && group_.lane() == 0) front.left_in_memory = memory_.row[b + 1 < task_.band ? b + 1 : 0];
     }
 
@@ -273,9 +299,11 @@ private:
             front.left = {kLowest, kLowest};
         }
         const bool inside = b >= 0 && b < task_.band && front.row < task_.rows;
-        const BandCell above = b + 1 < task_.band ? front.above : lowest();
-        const AffineCell<int32_t> cell =
-            affine_cell<LongGaps>(diagonal, above.value, above.insertion, front.left_value, front.left, costs, clipped);
+        if (kIntrons && task_.fold && b == task_.fold) front.left_value = front.left.gap = kLowest;
+        const bool joins_above = b + 1 < task_.band && !(kIntrons && task_.fold && b + 1 == task_.fold);
+        const BandCell above = joins_above ? front.above : lowest();
+        const AffineCell<int32_t> cell = affine_cell<Model>(diagonal, above.value, above.insertion, front.left_value,
+            front.left, costs, clipped, IntronEnds<int32_t>{front.begin_cost, front.end_cost});
         front.own = {cell.value, cell.insertion};
         front.left_value = cell.value;
         front.left = cell.deletion;
@@ -318,11 +346,36 @@ private:
         return uint8_t(memory_.trace[uint32_t(step >> 2) * Group::kLanes + lane] >> 8 * (step & 3));
     }
 
+    GPUALIGN_HD int32_t columns() const {
+        return kIntrons ? column_count(task_.rows, task_.band, task_.fold) : task_.rows + task_.band - 1;
+    }
+    // What introns cost in addition that begin, or end, with each column.
+    GPUALIGN_HD int8_t* begin_costs() const { return reinterpret_cast<int8_t*>(memory_.codes + task_.rows) + columns(); }
+    GPUALIGN_HD int8_t* end_costs() const { return begin_costs() + columns(); }
+
+    GPUALIGN_HD void load_known_sites() {
+        if (!task_.transcript || !introns_.known.count) return;
+        group_.sync();
+        const int32_t split = task_.fold ? task_.rows - 1 + task_.fold : columns();  // the columns before the fold
+        for (int32_t from = 0; from < columns(); from = from ? columns() : split) {
+            const int32_t to = from ? columns() : split;
+            const int64_t begin = task_.diagonal + column_offset(from, task_.rows, task_.fold, task_.jump);
+            const KnownIntrons& known = introns_.known;
+            for (const bool ends : {false, true})
+                for_each_site(ends ? known.ends : known.begins, uint32_t(known.count),
+                    TranscriptStrand(task_.transcript), begin, begin + (to - from), group_.lane(), Group::kLanes,
+                    [&](int64_t at) {
+                        (ends ? end_costs() : begin_costs())[from + (at - begin)] = int8_t(-introns_.rules.known);
+                    });
+        }
+    }
+
     const Group& group_;
     const AffineScores& scores_;
     const Text& text_;
     const BandTask task_;
     const BandWorkspace memory_;
+    const IntronModel introns_;
 };
 
 }  // namespace gpualign

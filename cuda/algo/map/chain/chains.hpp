@@ -12,6 +12,7 @@
 #pragma once
 #include "algo/map/chain/anchors.hpp"
 #include "algo/map/chain/gaps.hpp"
+#include "algo/map/chain/introns.hpp"
 
 namespace gpualign {
 
@@ -52,15 +53,24 @@ GPUALIGN_HD ChainNodes nodes_at(uint64_t* words, uint32_t capacity) {
 }
 
 // Score of a chain that ends in an anchor after one that ends the given distances before it; 0 if the two do not join.
+// With introns a larger distance on the reference costs no more than its logarithm, as in minimap2.
+template <bool Introns>
 GPUALIGN_HD int32_t joined_score(const ChainRules& rules, int32_t rate, int32_t on_reference, int32_t on_query,
     int32_t score, bool known, int32_t max_nearer) {
     const int32_t nearer = min(on_reference, on_query), further = max(on_reference, on_query);
     const int32_t apart = int32_t(uint32_t(further) - uint32_t(nearer));  // may overflow if they do not join
-    const bool joins = known & (nearer > 0) & (nearer <= max_nearer) & (apart <= rules.max_difference);
-    const int32_t joined = score + max(min(nearer, rules.k), 0) * kChainUnit -
-                           chain_gap_cost(max(min(apart, rules.max_difference), 0), rate);
+    const bool intron = Introns & (on_reference > on_query);
+    const int32_t most = intron ? rules.introns.longest : rules.max_difference;
+    const bool joins = known & (nearer > 0) & (nearer <= max_nearer) & (apart <= most);
+    const int32_t bounded = max(min(apart, most), 0);
+    const int32_t cost = intron ? chain_intron_cost(bounded, rate) : chain_gap_cost(bounded, rate);
+    const int32_t joined = score + max(min(nearer, rules.k), 0) * kChainUnit - cost;
     return joined & -int32_t(joins);  // branch-free, so that the CPU vectorises it
 }
+
+template <bool Value> struct Constant {
+    static constexpr bool value = Value;
+};
 
 // The last kLookBack anchors and the best far ones, spread over the lanes.
 template <class Group> class LookBack {
@@ -77,10 +87,14 @@ public:
         const ChainRules& rules, uint32_t reference, int32_t query, int32_t& best, int32_t& predecessor) {
         const int32_t alone = rules.k * kChainUnit, rate = chain_gap_rate(rules.k);
         int32_t scores[kPerLane], mine = alone, nearest = -1;
-        const auto score = [&](uint32_t from, uint32_t to, int32_t max_nearer) {
+        const auto score_slots = [&](auto introns, uint32_t from, uint32_t to, int32_t max_nearer) {
             for (uint32_t p = from; p < to; p++)
-                scores[p] = joined_score(rules, rate, int32_t(reference - reference_[p]), query - query_[p], score_[p],
-                    index_[p] >= 0, max_nearer);
+                scores[p] = joined_score<decltype(introns)::value>(rules, rate, int32_t(reference - reference_[p]),
+                    query - query_[p], score_[p], index_[p] >= 0, max_nearer);
+        };
+        const auto score = [&](uint32_t from, uint32_t to, int32_t max_nearer) {
+            if (has_introns(rules)) score_slots(Constant<true>(), from, to, max_nearer);
+            else score_slots(Constant<false>(), from, to, max_nearer);
             for (uint32_t p = from; p < to; p++) mine = max(mine, scores[p]);
         };
         const auto find_nearest = [&](uint32_t from, uint32_t to) {
@@ -125,7 +139,7 @@ private:
         if (of % Group::kLanes != group_.lane()) return;
         visit(kLast + of / Group::kLanes, [&](uint32_t far) {
             if (index_[far] < 0 || score >= score_[far] ||
-                int32_t(reference - reference_[far]) > rules.query_gap + rules.max_difference)
+                int32_t(reference - reference_[far]) > rules.query_gap + longest_gap(rules))
                 set(far, index, at, query, score);
         });
         best_far_ = max(best_far_, score);
@@ -186,8 +200,11 @@ GPUALIGN_HOST_DEVICE void score_few_anchors(
         int32_t best = alone, predecessor = -1;
         for (uint32_t j = i; j-- > from;) {  // ties go to the nearest
             const int32_t on_reference = int32_t(anchor_reference(anchor) - anchor_reference(nodes.anchors[j]));
-            const int32_t score = joined_score(rules, rate, on_reference,
-                anchor_query(anchor) - anchor_query(nodes.anchors[j]), nodes.score[j], true, rules.max_gap);
+            const int32_t on_query = anchor_query(anchor) - anchor_query(nodes.anchors[j]);
+            const int32_t score =
+                has_introns(rules)
+                    ? joined_score<true>(rules, rate, on_reference, on_query, nodes.score[j], true, rules.max_gap)
+                    : joined_score<false>(rules, rate, on_reference, on_query, nodes.score[j], true, rules.max_gap);
             if (score <= best) continue;
             best = score;
             predecessor = int32_t(j);

@@ -35,7 +35,7 @@ GPUALIGN_HOST_DEVICE void cover_read(const Group& group, const ChainRules& rules
     if (group.lane() != 0) return;
     chain.intervals = n;
     chain.covered = covered;
-    chain.jumps = jumps && rules.min_anchors > 1;
+    chain.jumps = jumps && rules.min_anchors > 1 && !has_introns(rules);
     if (!chain.reverse) return;
     for (int32_t i = 0, j = n - 1; i <= j; i++, j--) {
         const ReadInterval low = cover[i], high = cover[j];

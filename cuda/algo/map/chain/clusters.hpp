@@ -44,7 +44,7 @@ private:
         if (i == 0) return true;
         const uint64_t before = nodes_.anchors[i - 1], anchor = nodes_.anchors[i];
         const int64_t from = anchor_reference(before), to = anchor_reference(anchor);
-        if (anchor_reverse(before) != anchor_reverse(anchor) || to - from > rules_.max_gap + rules_.max_difference)
+        if (anchor_reverse(before) != anchor_reverse(anchor) || to - from > rules_.max_gap + longest_gap(rules_))
             return true;
         if (from < contig_begin_ || from >= contig_end_) {
             const uint32_t contig = text_.contig_of(from);

@@ -19,7 +19,7 @@ public:
     GPUALIGN_HOST_DEVICE void seek(int32_t base) {
         while (true) {
             const int32_t here = reverse_ ? query_.length() - q_ : q_;
-            const int32_t bases = operation() == kCigarD ? 0 : left_;
+            const int32_t bases = skips_reference(operation()) ? 0 : left_;
             if (here == base || (bases && here + bases > base)) {
                 move(base - here);
                 left_ -= base - here;
@@ -30,11 +30,11 @@ public:
         }
     }
 
-    // Cost of the deletion before the next base; skips it.
+    // Cost of the deletion before the next base; skips it, and introns.
     GPUALIGN_HD int32_t pass_deletion() {
         int32_t cost = 0;
-        while (operation() == kCigarD) {
-            cost += gap_cost(scores_, left_);
+        while (skips_reference(operation())) {
+            if (operation() == kCigarD) cost += gap_cost(scores_, left_);
             move(left_);
             next_operation();
         }
@@ -67,8 +67,8 @@ private:
         left_ = length();
     }
     GPUALIGN_HD void move(int32_t bases) {
-        if (operation() != kCigarD) q_ += step_ * bases;
-        if (operation() == kCigarM || operation() == kCigarD) t_ += step_ * bases;
+        if (!skips_reference(operation())) q_ += step_ * bases;
+        if (operation() == kCigarM || skips_reference(operation())) t_ += step_ * bases;
     }
 
     const AffineScores& scores_;
@@ -118,7 +118,7 @@ GPUALIGN_HOST_DEVICE void clip_end(CigarText& cigar, int32_t bases) {
     while (cigar.count && (bases > 0 || cigar.last() != kCigarM)) {
         const uint32_t operation = cigar.last(), length = cigar.length(cigar.count - 1);
         const uint32_t gone = operation == kCigarM && uint32_t(bases) < length ? uint32_t(bases) : length;
-        if (operation != kCigarD) {
+        if (!skips_reference(operation)) {
             clip += gone;
             bases -= int32_t(gone);
         }
@@ -134,7 +134,7 @@ GPUALIGN_HOST_DEVICE int64_t clip_begin(CigarText& cigar, int32_t bases) {
         const uint32_t operation = cigar.operation(first), length = cigar.length(first);
         const uint32_t gone = operation == kCigarM && uint32_t(bases) < length ? uint32_t(bases) : length;
         if (operation != kCigarI) moved += gone;
-        if (operation != kCigarD) {
+        if (!skips_reference(operation)) {
             clip += gone;
             bases -= int32_t(gone);
         }

@@ -2,6 +2,7 @@
 #pragma once
 #include "algo/map/chain/anchors.hpp"
 #include "algo/map/chain/gaps.hpp"
+#include "algo/map/chain/introns.hpp"
 #include "algo/map/sam_codes.hpp"
 
 namespace gpualign {
@@ -120,6 +121,40 @@ GPUALIGN_HOST_DEVICE bool goes_on_elsewhere(const ChainBatch& batch, const Text&
     });
 }
 
+// Plans alignments from a point to the read's begin or end over one of the known introns that begin (or end) near it, in
+// tasks next to each other; returns their number. Called by one lane.
+constexpr uint32_t kMaxOver = 6;
+constexpr int32_t kOverMargin = 15, kOverFold = 32;
+
+GPUALIGN_HOST_DEVICE uint32_t plan_over_introns(const ChainBatch& batch, const ChosenChain& chain,
+    const ChainQuery& query, bool left, const ChainPoint& point) {
+    const KnownIntrons& known = batch.known;
+    const int32_t rows = min(left ? point.query : query.length() - point.query, batch.rules.reach);
+    if (!known.count || !rows) return 0;
+    const uint32_t strands = transcript_strands(batch.rules, chain.reverse != uint8_t(query.flipped));
+    const int64_t from = left ? point.reference - rows - kOverMargin : point.reference,
+                  to = left ? point.reference : point.reference + rows + kOverMargin;
+    const KnownSite* const sites = left ? known.ends : known.begins;
+    const uint32_t first = first_site(sites, uint32_t(known.count), from);
+    uint32_t planned = 0;
+    for (uint32_t s = first; s < known.count && sites[s].position < to && planned < kMaxOver; s++) {
+        const int64_t intron = 1 + (left ? sites[s].position - sites[s].other : sites[s].other - sites[s].position);
+        if (intron < kOverFold || intron > batch.rules.introns.longest || !(strands & uint32_t(sites[s].strand))) continue;
+        BandTask task = band_task(chain, left ? point.query - rows : point.query, rows,
+            point.reference - point.query - (left ? intron : 0), 0, 0, kOverMargin);
+        task.fold = kOverFold;
+        task.jump = int32_t(intron) - kOverFold;
+        task.band = 2 * kOverFold;
+        task.begin_pin = left ? kFreeEnd : kOverMargin;
+        task.end_pin = left ? kOverFold + kOverMargin : kFreeEnd;
+        task.transcript = uint8_t(sites[s].strand);
+        task.intron = batch.rules.introns.open;
+        if (add_task(batch.tasks[0], task) == kNoItem) break;
+        planned++;
+    }
+    return planned;
+}
+
 // Plans the alignment from a point to the read's begin or end. It takes no DP if the diagonal is best: any gap, or a
 // clipped mismatch at the end, costs more than the mismatches; or if the rest of a short read belongs elsewhere.
 template <class Text>
@@ -159,6 +194,32 @@ template <class Text> GPUALIGN_HOST_DEVICE int32_t count_ambiguous(const Text& t
     return n;
 }
 
+// Plans the alignment between two points that one or more introns separate: a task for each strand that their
+// transcript may have (choose_transcript()). If the whole band is too large, none but one intron is looked for.
+GPUALIGN_HOST_DEVICE ChainSegment plan_introns(const ChainRules& rules, const ChosenChain& chain,
+    const ChainQuery& query, const ChainPoint& from, const ChainPoint& to, const Arena<BandTask>& tasks) {
+    const int32_t rows = to.query - from.query, margin = band_margin(rows),
+                  difference = int32_t(to.reference - from.reference) - rows;
+    BandTask task = band_task(chain, from.query, rows, from.reference - from.query, 0, difference, margin);
+    task.end_pin = task.begin_pin + difference;
+    task.intron = intron_cost(rules.introns, difference);
+    if (int64_t(max(rows, kFewestRows)) * task.band > rules.max_cells) {
+        task.fold = (2 * margin + 16) / 16 * 16;
+        task.jump = difference - task.fold;
+        task.band = 2 * task.fold;
+        task.end_pin = task.fold + margin;
+    }
+    const uint32_t strands = transcript_strands(rules, chain.reverse != uint8_t(query.flipped)),
+                   both = kForwardTranscript | kReverseTranscript;
+    const uint32_t number = take(tasks, strands == both ? 2 : 1);
+    if (number == kNoItem) return {number, 0, 0};
+    task.transcript = strands == both ? kForwardTranscript : uint8_t(strands);
+    tasks.items[number] = task;
+    task.transcript = kReverseTranscript;
+    if (strands == both) tasks.items[number + 1] = task;
+    return {number, 0, task.intron};
+}
+
 // Plans the alignment between two points. Rows are the shorter of read and reference, as few rows and a wide band are
 // the fewest cells.
 template <class Text>
@@ -167,6 +228,7 @@ GPUALIGN_HOST_DEVICE ChainSegment plan_segment(const ChainRules& rules, const Ch
     const Arena<BandTask>& tasks) {
     const int32_t on_read = to.query - from.query, on_reference = int32_t(to.reference - from.reference);
     const int32_t difference = on_reference - on_read;
+    if (is_intron(rules, on_reference, on_read)) return plan_introns(rules, chain, query, from, to, tasks);
     if (difference == 0 && on_read <= kLongestDiagonal) {
         const int32_t mismatches = count_mismatches(query, chain.reverse, from.query, text, from.reference, on_read);
         if (diagonal_is_best(rules.scores, mismatches))
@@ -188,29 +250,47 @@ GPUALIGN_HOST_DEVICE ChainSegment plan_segment(const ChainRules& rules, const Ch
 }
 
 // Chooses the points of an alignment among the middles of anchors, so that it may deviate from the chain at the ends
-// of anchors: at most `step` bases apart, and both sides of longer gaps. Writes them if `points` is not null; returns
+// of anchors: at most `step` bases apart, and both sides of longer gaps. On the two sides of an intron it is the outer
+// ends of the anchors, as bases of both exons may be the same. Writes them if `points` is not null; returns
 // their number.
 template <class Group>
 GPUALIGN_HOST_DEVICE uint32_t choose_points(
     const Group& group, const ChainRules& rules, const ChosenChain& chain, ChainPoint* points) {
     InTurn<Group, uint64_t> anchors(group, chain.anchors, chain.anchor_count);
+    const int32_t middle = rules.k / 2;
     const auto point = [&](uint32_t a) {
         const uint64_t anchor = anchors[a];
-        return ChainPoint{
-            anchor_reference(anchor) + rules.k / 2, anchor_query(anchor) + rules.k / 2, {kBrokenSegment, 0, 0}};
+        return ChainPoint{anchor_reference(anchor) + middle, anchor_query(anchor) + middle, {kBrokenSegment, 0, 0}};
+    };
+    const auto intron = [&](const ChainPoint& a, const ChainPoint& b) {
+        return is_intron(rules, b.reference - a.reference, b.query - a.query);
+    };
+    // moved along its diagonal, but not to `last` or before it
+    const auto moved = [&](ChainPoint p, const ChainPoint& last, bool is_first, int32_t bases) {
+        const int64_t on_read = last.query - p.query, on_reference = last.reference - p.reference,
+                      after = 1 + (on_read > on_reference ? on_read : on_reference);
+        const int32_t by = is_first || after < bases ? bases : int32_t(after);
+        p.query += by;
+        p.reference += by;
+        return p;
     };
     const auto near = [&](const ChainPoint& a, const ChainPoint& b) {
         return b.query - a.query < rules.step && b.reference - a.reference < rules.step;
     };
-    ChainPoint last{}, here = point(0);
+    ChainPoint last{}, here = point(0), placed{};
+    bool after_intron = false;
     uint32_t n = 0;
     for (uint32_t a = 0; a < chain.anchor_count; a++) {
         const ChainPoint next = a + 1 < chain.anchor_count ? point(a + 1) : here;
         if (a == 0 || a + 1 == chain.anchor_count || !near(last, here) || !near(here, next)) {
-            if (points && group.lane() == 0) points[n] = here;
+            const bool before_intron = a + 1 < chain.anchor_count && intron(here, next);
+            placed = moved(here, placed, n == 0,
+                before_intron == after_intron ? 0 : before_intron ? -middle : rules.k - 1 - middle);
+            if (points && group.lane() == 0) points[n] = placed;
             n++;
             last = here;
         }
+        after_intron = a + 1 < chain.anchor_count && intron(here, next);
         here = next;
     }
     return n;
@@ -274,6 +354,33 @@ GPUALIGN_HOST_DEVICE void plan_chain(
     group.sync();
 }
 
+// Decides on which strand a chain's introns have their signals, by the scores of narrow bands, and drops the tasks of
+// the other one. Called by one lane.
+GPUALIGN_HOST_DEVICE void choose_transcript(const ChainBatch& batch, ChosenChain& chain) {
+    if (!chain.points || chain.first_point == kNoItem) return;
+    ChainPoint* const points = batch.points.items + chain.first_point;
+    BandTask* const tasks = batch.tasks[0].items;
+    const auto for_each_intron = [&](auto&& visit) {
+        for (uint32_t p = 0; p + 1 < chain.points; p++)
+            if (points[p].after.task < kBrokenSegment && tasks[points[p].after.task].transcript) visit(points[p].after);
+    };
+    const bool reverse = chain.reverse != uint8_t(batch.state[chain.read].flipped & 1);
+    const uint32_t strands = transcript_strands(batch.rules, reverse);
+    if (strands != (kForwardTranscript | kReverseTranscript)) {
+        for_each_intron([&](const ChainSegment&) { chain.transcript = uint8_t(strands); });
+        return;
+    }
+    int64_t lead = 0;
+    for_each_intron(
+        [&](const ChainSegment& segment) { lead += tasks[segment.task].score - tasks[segment.task + 1].score; });
+    for_each_intron([&](ChainSegment& segment) {
+        BandTask& dropped = tasks[segment.task + (lead < 0 ? 0 : 1)];
+        if (!dropped.operations) dropped.operations = 1;  // no later pass aligns it
+        if (lead < 0) segment.task++;
+        if (lead) chain.transcript = lead < 0 ? kReverseTranscript : kForwardTranscript;
+    });
+}
+
 // Whether a chain may be worth a record. Chains on a single diagonal are mostly due to chance; they are aligned if
 // their score suffices without a gap, or with one, as in gapped BLAST (Altschul et al. 1997). Called by one lane.
 template <class Text>
@@ -315,6 +422,8 @@ public:
             if (points_[s + 1].query - points_[s].query > rules_.query_gap && fits_elsewhere(s))
                 segment.task = kBrokenSegment;
         }
+        chain_.left = best_end(chain_.left, chain_.left_over);
+        chain_.right = best_end(chain_.right, chain_.right_over);
         chain_.runs = 0;
         for_each_run([&](uint32_t, uint32_t) { chain_.runs++; }, [&](uint32_t) { chain_.runs += 2; });
         chain_.first_run = take(batch_.runs, chain_.runs);
@@ -329,6 +438,18 @@ public:
     }
 
 private:
+    // The task of an end that scores most, the first if several do: it, or one of those after it over known introns of
+    // the transcript's strand.
+    GPUALIGN_HD uint32_t best_end(uint32_t number, uint32_t over) {
+        uint32_t best = number;
+        for (uint32_t t = 1; t <= over; t++) {
+            const BandTask& one = task(number + t);
+            if (one.score > task(best).score && (!chain_.transcript || one.transcript == chain_.transcript))
+                best = number + t;
+        }
+        if (best != number) chain_.transcript = task(best).transcript;
+        return best;
+    }
     GPUALIGN_HD static bool is_task(const ChainSegment& segment) { return segment.task < kBrokenSegment; }
     GPUALIGN_HD const BandTask& task(uint32_t number) const { return batch_.tasks[0].items[number]; }
 

@@ -95,12 +95,16 @@ GPUALIGN_HOST_DEVICE void plan_segments(
 
 // Plans the alignment of a chain's left or right end, once all chains of its read have their points.
 template <class Text>
-GPUALIGN_HOST_DEVICE void plan_chain_end(const ChainBatch& batch, const Text& text, uint32_t end) {
-    ChosenChain& chain = batch.chains.items[end / 2];
+GPUALIGN_HOST_DEVICE void plan_chain_end(const ChainBatch& batch, const Text& text, uint32_t number) {
+    ChosenChain& chain = batch.chains.items[number / 2];
     if (!chain.points || chain.first_point == kNoItem) return;
-    const bool left = end % 2 == 0;
+    const bool left = number % 2 == 0;
     const ChainPoint& point = batch.points.items[chain.first_point + (left ? 0 : chain.points - 1)];
-    (left ? chain.left : chain.right) = plan_end(batch, text, query_of(batch, chain.read), chain, left, point);
+    const ChainQuery query = query_of(batch, chain.read);
+    const uint32_t end = plan_end(batch, text, query, chain, left, point);
+    (left ? chain.left : chain.right) = end;
+    if (end != kNoItem && has_introns(batch.rules))
+        (left ? chain.left_over : chain.right_over) = plan_over_introns(batch, chain, query, left, point);
 }
 
 // Plans all chains of a read.
@@ -111,6 +115,10 @@ GPUALIGN_HOST_DEVICE void plan_chains(const Group& group, const ChainBatch& batc
     for (uint32_t end = group.lane(); end < 2 * count; end += Group::kLanes)
         plan_chain_end(batch, text, 2 * first + end);
     group.sync();
+}
+
+GPUALIGN_HOST_DEVICE void choose_transcript(const ChainBatch& batch, uint32_t number) {
+    choose_transcript(batch, batch.chains.items[number]);
 }
 
 GPUALIGN_HOST_DEVICE void cut_chain(const ChainBatch& batch, uint32_t number) {
@@ -197,6 +205,12 @@ GPUALIGN_HOST_DEVICE void chain_read(
     plan_chains(group, batch, text, r);
 }
 
+GPUALIGN_HD uint16_t transcript_flag(const ChosenChain& chain) {
+    return chain.transcript == kForwardTranscript   ? kFlagTranscriptForward
+           : chain.transcript == kReverseTranscript ? kFlagTranscriptReverse
+                                                    : uint16_t(0);
+}
+
 // A local alignment of a read as reported.
 struct LocalAlignment {
     int64_t position;                // 0-based, in the contig
@@ -209,6 +223,7 @@ struct LocalAlignment {
     ChainKind kind;
     uint8_t mapq;
     bool reverse;
+    uint16_t transcript;  // flag of the strand that its introns' signals are on
 };
 
 // Alignment p in the order of records.
@@ -222,7 +237,7 @@ GPUALIGN_HOST_DEVICE LocalAlignment local_alignment(const ChainBatch& batch, con
     const int32_t length = int32_t(batch.offsets[r + 1] - batch.offsets[r]);
     return {a.begin - text.contig_begin(chain.contig), a.end - a.begin, flipped ? length - own.end : own.begin,
         flipped ? length - own.begin : own.end, a.score - a.forgiven, a.columns - a.matches, a.anchors, chain.contig,
-        a.cigar, a.operations, own.kind, own.mapq, (chain.reverse != 0) != flipped};
+        a.cigar, a.operations, own.kind, own.mapq, (chain.reverse != 0) != flipped, transcript_flag(chain)};
 }
 
 // Writes the reported alignments of a read; called by one lane.
@@ -249,7 +264,7 @@ template <class Text> GPUALIGN_HOST_DEVICE void write_outputs(const ChainBatch& 
         const bool reverse = (chain.reverse != 0) != ((state.flipped & 1) != 0);
         batch.outputs.items[state.first_output + p] = {chain.contig,
             uint32_t(a.begin - text.contig_begin(chain.contig)), a.score - a.forgiven, cigar, a.operations,
-            uint16_t(kind | (reverse ? kFlagReverse : 0)), ranked[p].mapq};
+            uint16_t(kind | (reverse ? kFlagReverse : 0) | transcript_flag(chain)), ranked[p].mapq};
         for (uint32_t o = 0; o < a.operations; o++)
             batch.output_cigars.items[cigar + o] = batch.cigars.items[a.cigar + o];
         cigar += a.operations;

@@ -45,7 +45,7 @@ public:
     // finished task, or kNoItem.
     GPUALIGN_HD_CALL uint32_t align_read(
         int mate, bool reverse, uint32_t contig, int64_t diagonal, int32_t band) const {
-        using Aligner = BandAligner<LongGaps, false, Group, TargetText>;
+        using Aligner = BandAligner<LongGaps ? Gaps::two_costs : Gaps::affine, false, Group, TargetText>;
         const ChainBatch& chains = launch.chains[0];
         BandTask task{};
         task.rows = of.mates[mate].read.length;

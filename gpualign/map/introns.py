@@ -1,0 +1,215 @@
+"""Introns: those of alignments, those that are known, and STAR's table of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpualign.errors import InputError
+from gpualign.map.alignments import Alignments
+from gpualign.sequences.reference import Reference
+from gpualign.text.annotation import read_annotation
+from gpualign.text.files import InputFile
+
+#: flags above SAM's: the strand of the transcript (cuda/algo/map/sam_codes.hpp)
+_FORWARD, _REVERSE, _SECONDARY, _SUPPLEMENTARY = 0x2000, 0x4000, 0x100, 0x800
+_N, _MATCH, _REFERENCE = 3, (0, 7, 8), (0, 2, 3, 7, 8)
+#: minimum mapping quality of a read that counts as unique
+UNIQUE_MAPQ = 3
+#: STAR's numbers of signals, by the first and last two bases on the forward strand; others are 0
+_SIGNALS = {b"GTAG": 1, b"CTAC": 2, b"GCAG": 3, b"CTGC": 4, b"ATAC": 5, b"GTAT": 6}
+#: an intron that fewer reads show than this share of those of another within so many bases of both ends is taken for
+#: that one, read with an error; one with an odd signal, or in a single read, is as doubtful
+_NEAR, _NEAR_SHARE, _FEWEST_READS = 12, 0.25, 2
+
+
+@dataclass(frozen=True, eq=False)
+class Introns:
+    """``n`` introns, each once, in order of contig, start, end and strand.
+
+    Attributes:
+        contig: int32 (n,).
+        start, end: int64 (n,), 0-based and half-open, in the contig.
+        strand: int8 (n,), of the transcript: 1, -1, and 0 where it is not known.
+        unique, multi: int64 (n,), reads over it with a mapping quality of at least :data:`UNIQUE_MAPQ`, and others.
+        overhang: int64 (n,), the most bases that a read has on the side with fewer.
+    """
+
+    contig: NDArray[np.int32]
+    start: NDArray[np.int64]
+    end: NDArray[np.int64]
+    strand: NDArray[np.int8]
+    unique: NDArray[np.int64]
+    multi: NDArray[np.int64]
+    overhang: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.contig)
+
+    @classmethod
+    def none(cls) -> Introns:
+        """No introns."""
+        return cls(np.zeros(0, np.int32), *np.zeros((2, 0), np.int64), np.zeros(0, np.int8), *np.zeros((3, 0), np.int64))  # type: ignore[arg-type]
+
+    @classmethod
+    def merged(cls, parts: Iterable[Introns]) -> Introns:
+        """All introns of ``parts``, those that are the same counted together."""
+        some = [part for part in parts if len(part)]
+        if not some:
+            return cls.none()
+        columns = ([getattr(part, field.name) for part in some] for field in fields(cls))
+        contig, start, end, strand, unique, multi, overhang = (np.concatenate(column) for column in columns)
+        order = np.lexsort((strand, end, start, contig))
+        keys = np.stack([column[order].astype(np.int64) for column in (contig, start, end, strand)])
+        begins = np.flatnonzero(np.r_[True, (np.diff(keys) != 0).any(0)])
+        counts = (np.add.reduceat(column[order], begins) for column in (unique, multi))
+        first = order[begins]
+        longest = np.maximum.reduceat(overhang[order], begins)
+        return cls(contig[first], start[first], end[first], strand[first], *counts, longest)
+
+    def some(self, kept: NDArray[np.bool_]) -> Introns:
+        """Those where ``kept``, bool (n,), is true."""
+        return Introns(*(getattr(self, field.name)[kept] for field in fields(self)))
+
+    def supported(self) -> Introns:
+        """Those that are no misread form of another one nearby, for a second pass (STAR's, Dobin et al. 2013)."""
+        reads = self.unique + self.multi
+        kept = (reads >= _FEWEST_READS) & (self.strand != 0)
+        for shift in range(1, len(self)):  # in order of starts: neighbours, until none is near
+            near = (self.contig[shift:] == self.contig[:-shift]) & (self.start[shift:] - self.start[:-shift] <= _NEAR)
+            if not near.any():
+                break
+            near &= np.abs(self.end[shift:] - self.end[:-shift]) <= _NEAR
+            kept[shift:] &= ~near | (reads[shift:] >= _NEAR_SHARE * reads[:-shift])
+            kept[:-shift] &= ~near | (reads[:-shift] >= _NEAR_SHARE * reads[shift:])
+        return self.some(kept)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_native", None)
+
+    def native(self, reference: Reference) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """``KnownSite`` of cuda/abi/chains.hpp, int64 (3 n,): by the first bases, and by the last ones; an intron
+        without a strand is on both.
+        """
+        if self._native is not None:
+            return self._native
+        offset = reference.contig_offsets[self.contig]
+        rows = []
+        for sign, code in ((1, 1), (-1, 2)):
+            of = self.strand != -sign
+            rows.append(np.stack([(offset + self.start)[of], (offset + self.end)[of] - 1, np.full(of.sum(), code)], 1))
+        begins = np.concatenate(rows).astype(np.int64)
+        ends = begins[:, [1, 0, 2]]
+        in_order = (site[np.lexsort((site[:, 2], site[:, 1], site[:, 0]))] for site in (begins, ends))
+        by_begin, by_end = (np.ascontiguousarray(site).reshape(-1) for site in in_order)
+        object.__setattr__(self, "_native", (by_begin, by_end))  # as each batch asks for it
+        return by_begin, by_end
+
+
+def introns_of(alignments: Alignments) -> Introns:
+    """The introns of primary and supplementary records, each once, with their reads."""
+    operations, lengths = alignments.cigar & 15, (alignments.cigar >> 4).astype(np.int64)
+    at = np.flatnonzero(operations == _N)
+    if not len(at):
+        return Introns.none()
+    record = np.searchsorted(alignments.cigar_offsets, at, "right") - 1
+    first = alignments.cigar_offsets[record]
+
+    def before(codes: tuple[int, ...]) -> NDArray[np.int64]:
+        """Bases of such operations before each operation of all records."""
+        return np.r_[0, np.cumsum(np.where(np.isin(operations, codes), lengths, 0))]
+
+    on_reference, paired = before(_REFERENCE), before(_MATCH)
+    start = alignments.position[record] + on_reference[at] - on_reference[first]
+    same = np.r_[False, record[1:] == record[:-1]]
+    previous = np.where(same, np.r_[0, at[:-1]], first)
+    following = np.where(np.r_[same[1:], False], np.r_[at[1:], 0], alignments.cigar_offsets[record + 1])
+    overhang = np.minimum(paired[at] - paired[previous], paired[following] - paired[at])
+    flag = alignments.flag[record]
+    strand = np.where(flag & _FORWARD, 1, np.where(flag & _REVERSE, -1, 0)).astype(np.int8)
+    unique = (alignments.mapq[record] >= UNIQUE_MAPQ).astype(np.int64)
+    found = Introns(alignments.contig[record], start, start + lengths[at], strand, unique, 1 - unique, overhang)
+    return Introns.merged([found.some((flag & _SECONDARY) == 0)])
+
+
+def read_introns(path: str, reference: Reference) -> Introns:
+    """The introns of a file of genes (GTF, GFF3, BED12), or of STAR's SJ.out.tab; those of contigs that the reference
+    lacks are left out.
+
+    Raises:
+        InputError: the file is malformed, or no intron is on the reference.
+    """
+    numbers = {name: number for number, name in enumerate(reference.shown_names)}
+    rows = _star_rows(path)
+    if rows is None:
+        genes = read_annotation(path)
+        rows = []
+        for transcript, (a, b) in enumerate(zip(genes.exon_offsets[:-1], genes.exon_offsets[1:], strict=True)):
+            name, strand = genes.contigs[genes.contig[transcript]], int(genes.strand[transcript])
+            ends, starts = genes.exon_ends[a : b - 1], genes.exon_starts[a + 1 : b]
+            rows += [(name, int(start), int(end), strand) for start, end in zip(ends, starts, strict=True)]
+    of = sorted({(numbers[name], start, end, strand) for name, start, end, strand in rows if name in numbers})
+    inside = [row for row in of if 0 <= row[1] < row[2] <= reference.lengths[row[0]]]
+    if not inside:
+        raise InputError("no intron is on a contig of the reference (are the contigs named as there?)", path)
+    contig, start, end, strand = (np.array(column) for column in zip(*inside, strict=True))
+    none = np.zeros(len(inside), np.int64)
+    return Introns(contig.astype(np.int32), start, end, strand.astype(np.int8), none, none, none)
+
+
+def _star_rows(path: str) -> list[tuple[str, int, int, int]] | None:
+    """Rows of SJ.out.tab: contig, start, end, strand; None: the file is another one."""
+    rows = []
+    with InputFile(path) as file:
+        text = file.read(1 << 16)
+        line = next((line for line in text.split(b"\n") if line and not line.startswith(b"#")), b"").split(b"\t")
+        if len(line) != 9 or not all(field.strip().isdigit() for field in line[1:]):
+            return None
+        while more := file.read(1 << 22):
+            text += more
+    for number, row in enumerate(text.split(b"\n"), start=1):
+        columns = row.split(b"\t")
+        if not row or row.startswith(b"#"):
+            continue
+        if len(columns) < 4 or not all(column.isdigit() for column in columns[1:4]):
+            raise InputError("this line is not one of SJ.out.tab: contig, first base, last base, strand", path, number)
+        strand = {1: 1, 2: -1}.get(int(columns[3]), 0)
+        rows.append((columns[0].decode(errors="replace"), int(columns[1]) - 1, int(columns[2]), strand))
+    return rows
+
+
+def signal_of(reference: Reference, contig: int, start: int, end: int) -> bytes:
+    """The first and last two bases of an intron."""
+    at = int(reference.contig_offsets[contig])
+    return reference.sequence(at + start, at + start + 2) + reference.sequence(at + end - 2, at + end)
+
+
+def reported(introns: Introns, reference: Reference) -> dict[str, Any]:
+    """The fields of the JSON report: distinct introns and those of all reads, and the latter by signal."""
+    reads, signals = introns.unique + introns.multi, dict.fromkeys(("GT-AG", "GC-AG", "AT-AC", "other"), 0)
+    rows = zip(introns.contig.tolist(), introns.start.tolist(), introns.end.tolist(), reads.tolist(), strict=True)
+    for contig, start, end, count in rows:
+        number = _SIGNALS.get(signal_of(reference, contig, start, end), 0)
+        signals[("other", "GT-AG", "GC-AG", "AT-AC")[(number + 1) // 2]] += count
+    return {"introns": {"distinct": len(introns), "of_reads": int(reads.sum()), "signals": signals}}
+
+
+def star_table(introns: Introns, known: Introns | None, reference: Reference) -> bytes:
+    """The introns as STAR's SJ.out.tab (STAR manual, section 4.4): contig, first and last base, strand (0: not known, 1:
+    +, 2: -), signal, whether it was known, unique and other reads, and the longest overhang.
+    """
+    names = reference.shown_names
+    of = () if known is None else zip(known.contig.tolist(), known.start.tolist(), known.end.tolist(), strict=True)
+    annotated = set(of)
+    lines = []
+    rows = zip(*(getattr(introns, field.name).tolist() for field in fields(introns)), strict=True)
+    for contig, start, end, strand, unique, multi, overhang in rows:
+        signal = _SIGNALS.get(signal_of(reference, contig, start, end), 0)
+        shown = {1: 1, -1: 2}.get(strand, 0) or (0 if not signal else 2 - signal % 2)
+        row = (start + 1, end, shown, signal, int((contig, start, end) in annotated), unique, multi, overhang)
+        lines.append("\t".join((names[contig], *map(str, row))) + "\n")
+    return "".join(lines).encode()
