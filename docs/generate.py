@@ -99,6 +99,8 @@ _READS = {
     "sr-sensitive": "short reads that differ more from the reference",
     "hifi": "long reads with few errors: PacBio HiFi, duplex nanopore",
     "ont": "long reads with more errors: nanopore, PacBio CLR",
+    "splice": "long reads of RNA: cDNA, direct RNA",
+    "splice:hq": "long reads of RNA with few errors: PacBio Iso-Seq",
     "asm5": "contigs of genomes that differ by up to 5 %",
     "asm10": "contigs of genomes that differ by up to 10 %",
     "asm20": "contigs of genomes that differ by up to 20 %",
@@ -112,9 +114,11 @@ def presets() -> str:
     for name, fields in PRESETS.items():
         names = {"error_rate": "-e", "k": "-k", "w": "-w", **_SHORT}
         shown = {field: names.get(field, f"--{field.replace('_', '-')}") for field in fields if "long" not in field}
-        given = " ".join(f"{option} {fields[field]}" for field, option in shown.items() if field != "chaining")
+        given = " ".join(
+            f"{option} {fields[field]}" for field, option in shown.items() if field not in ("chaining", "splicing")
+        )
         long_gap = (
-            f"{fields['long_gap_open']} + {fields['long_gap_extend']} a base" if "long_gap_open" in fields else ""
+            f"{fields['long_gap_open']} + {fields['long_gap_extend']} a base" if fields.get("long_gap_open") else ""
         )
         lines.append(f"| `{name}` | {_READS[name]} | {f'`{given}`' if given else 'the defaults'} | {long_gap} |")
     return "\n".join(lines)

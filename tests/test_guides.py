@@ -82,7 +82,16 @@ def hi_c(folder: Path) -> None:
 
 
 def rna(folder: Path) -> None:
-    write_fasta(folder / "ref.fa", [GENOME])
+    exons, intron = [GENOME[5_000:5_300], GENOME[7_000:7_200], GENOME[9_000:9_400]], GENOME[30_000:31_000]
+    write_fasta(folder / "ref.fa", [GENOME[:20_000] + f"GTAAGT{intron}TTTCAG".join(exons) + GENOME[20_000:]])
+    for name in ("cdna", "direct_rna", "isoseq"):
+        write_reads(folder / f"{name}.fastq.gz", ["".join(exons)[at:] for at in range(20)])
+    starts = (20_001, 21_313, 22_525)
+    rows = (
+        f'chr1\tx\texon\t{start}\t{start + len(exon) - 1}\t.\t+\t.\tgene_id "g"; transcript_id "t";\n'
+        for start, exon in zip(starts, exons, strict=True)
+    )
+    (folder / "genes.gtf").write_text("".join(rows))
     write_fasta(
         folder / "transcripts.fa", [GENOME[:2_000] + GENOME[3_000:4_000], GENOME[1_000:2_000] + GENOME[3_000:5_000]]
     )
@@ -138,7 +147,18 @@ CASES: dict[str, tuple[Callable[[Path], None], dict[str, int]]] = {
     ),
     "long-reads": (long_reads, {"ont.bam": 35, "hifi.bam": 35, "again.bam": 35, "mods.bam": 7, "ont.paf": 35}),
     "hi-c": (hi_c, {"hic.bam": 400, "hic.mem.bam": 400, "porec.bam": 100}),
-    "rna": (rna, {"transcripts.bam": 600, "small_rna.bam": 100}),
+    "rna": (
+        rna,
+        {
+            "cdna.bam": 20,
+            "cdna.SJ.out.tab": 2,
+            "known.bam": 20,
+            "direct.bam": 20,
+            "isoseq.paf": 20,
+            "transcripts.bam": 600,
+            "small_rna.bam": 100,
+        },
+    ),
     "bisulfite": (methylation, {"sample.bam": 400, "sample.bedgraph": 200, "sample.html": 10}),
     "many-samples": (samples, {"mapped/liver.bam": 400, "mapped/brain.bam.bai": 1, "mapped.html": 10}),
     "search": (nothing, {"all_sites.tsv": 4, "counts.tsv": 4, "sites.png": 1, "primers.tsv": 2, "adapters.bed": 0}),

@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
+from gpualign.align.edit.filter import MAX_EDITS
 from gpualign.align.near.neighbors import cut_slices
 from gpualign.align.pair_inputs import PairInputs
 from gpualign.align.score.alignments import PairAlignments
 from gpualign.align.score.bands import aligned_within, aligner_of
-from gpualign.align.score.cpu import MAX_EDITS, Candidates, align_strand
+from gpualign.align.score.cpu import Candidates, align_strand
 from gpualign.align.score.device.kernel import PairwiseKernel
 from gpualign.align.score.problem import PairProblem, make_problem
 from gpualign.align.score.tuning import work_of

@@ -11,7 +11,17 @@ import click
 from gpualign.fields import take
 from gpualign.map.inputs import ENDINGS, MapFiles, RecordOptions, Sample, TagOptions
 from gpualign.map.output_options import output_options, sorting_options, take_layout, take_tags
-from gpualign.map.params import ALL_LOCI, PRESET_ALIASES, PRESETS, MapParams, MapScoring, Pairing, Reporting, Seeding, Splicing
+from gpualign.map.params import (
+    ALL_LOCI,
+    PRESET_ALIASES,
+    PRESETS,
+    MapParams,
+    MapScoring,
+    Pairing,
+    Reporting,
+    Seeding,
+    Splicing,
+)
 from gpualign.options import headed, options_of, run_options, take_run_options
 from gpualign.records.methylation import MethylationRules
 from gpualign.records.options import mark_option, marking_options, read_group_options, take_marking, take_read_group
@@ -161,7 +171,8 @@ def command(
     split. Reads of more than 1,000 bases are mapped by chaining, as with -x hifi and -x ont but with the scores of
     short reads, and without using their mates. The output is in input order and the same for any number of threads.
 
-    A reference may have up to 4,294,967,294 bases. Splicing is not modelled: a read over an intron is split.
+    A reference may have up to 4,294,967,294 bases. Introns are modelled with -x splice and splice:hq, for long reads;
+    other presets split a read over an intron.
 
     \b
     Presets:
@@ -169,11 +180,13 @@ def command(
       sr-sensitive  -e 0.12 --max-hits 10000 --max-candidates 512
       hifi          long reads with few errors, by chaining: -k 19 -w 19 -A 1 -B 4 -O 6 -E 2 -L 0 --max-hits 200
       ont           long reads with many errors, by chaining: -k 15 -w 10 -A 2 -B 4 -O 4 -E 2 -L 0 --max-hits 200
+      splice        long reads of RNA (cDNA; -u f for direct RNA): -k 15 -w 5 -A 1 -B 2 -O 2 -E 1 -L 0 --max-hits 200
+      splice:hq     the same with few errors: -B 4 -O 6
       asm5, asm10   contigs of genomes that differ by up to 5 % (10 %), by chaining: -k 19 -w 19 -A 1 -B 19 (9) -L 0
       asm20         the same up to 20 %: -k 19 -w 10 -A 1 -B 4 -L 0
 
     minimap2's presets are taken as well: short is sr; map-hifi, map-ccs, map-iclr, lr:hq and lr:hqae are hifi; map-ont,
-    map-pb and lr are ont.
+    map-pb and lr are ont; cdna is splice.
 
     With chaining, reads may be clipped at both ends or split, -e does not apply, and --max-hits counts for each 500
     bases of a read. A saved index has its own -k and -w, which must be those of the preset.
@@ -182,6 +195,7 @@ def command(
     Examples:
       gpualign map ref.fa reads.fq.gz -o out.sam
       gpualign map -x ont ref.fa reads.fq.gz -o out.sam
+      gpualign map -x splice ref.fa cdna.fq.gz --junctions genes.gtf --sort -o out.bam
       gpualign map ref.fa reads_1.fq.gz reads_2.fq.gz --sort --mark-duplicates --write-index -o out.bam
       gpualign map ref.fa L1_1.fq.gz,L2_1.fq.gz L1_2.fq.gz,L2_2.fq.gz -o out.sam.gz
       gpualign map ref.fa --samples sheet.csv -o mapped --json mapped.json

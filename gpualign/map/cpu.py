@@ -5,12 +5,14 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
+
 from gpualign import _native
 from gpualign.map.alignments import Alignments
 from gpualign.map.meth import Conversions, Which, map_by_conversion, params_as
 from gpualign.map.pairs import PairModel
 from gpualign.map.params import LONG_READ_HITS, LONG_READS, MapParams
-from gpualign.map.rules import chain_rules, known_sites, map_rules
+from gpualign.map.rules import chain_rules, map_rules
 from gpualign.seeds.index.minimizers import IndexParams, MinimizerIndex
 from gpualign.sequences.batch import SequenceBatch
 
@@ -25,7 +27,7 @@ def map_batch(
     """
     if params.long_reads:
         rules = _rules(index.params, index.reference.bases, params, None)
-        begins, ends = known_sites(index, params)
+        begins, ends = params.known_sites or (np.zeros(0, np.int64),) * 2
         return Alignments(*_native.map_long_reads(*index.native, batch.native, begins=begins, ends=ends, **rules))
     if params.meth is None:
         return map_short_reads(index, batch, params, pairs, None)

@@ -53,7 +53,8 @@ class Introns:
     @classmethod
     def none(cls) -> Introns:
         """No introns."""
-        return cls(np.zeros(0, np.int32), *np.zeros((2, 0), np.int64), np.zeros(0, np.int8), *np.zeros((3, 0), np.int64))  # type: ignore[arg-type]
+        none = np.zeros(0, np.int64)
+        return cls(none.astype(np.int32), none, none, none.astype(np.int8), none, none, none)
 
     @classmethod
     def merged(cls, parts: Iterable[Introns]) -> Introns:
@@ -66,10 +67,9 @@ class Introns:
         order = np.lexsort((strand, end, start, contig))
         keys = np.stack([column[order].astype(np.int64) for column in (contig, start, end, strand)])
         begins = np.flatnonzero(np.r_[True, (np.diff(keys) != 0).any(0)])
-        counts = (np.add.reduceat(column[order], begins) for column in (unique, multi))
-        first = order[begins]
-        longest = np.maximum.reduceat(overhang[order], begins)
-        return cls(contig[first], start[first], end[first], strand[first], *counts, longest)
+        unique, multi = (np.add.reduceat(column[order], begins) for column in (unique, multi))
+        first, longest = order[begins], np.maximum.reduceat(overhang[order], begins)
+        return cls(contig[first], start[first], end[first], strand[first], unique, multi, longest)
 
     def some(self, kept: NDArray[np.bool_]) -> Introns:
         """Those where ``kept``, bool (n,), is true."""
@@ -88,15 +88,10 @@ class Introns:
             kept[:-shift] &= ~near | (reads[:-shift] >= _NEAR_SHARE * reads[shift:])
         return self.some(kept)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_native", None)
-
-    def native(self, reference: Reference) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def sites(self, reference: Reference) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """``KnownSite`` of cuda/abi/chains.hpp, int64 (3 n,): by the first bases, and by the last ones; an intron
         without a strand is on both.
         """
-        if self._native is not None:
-            return self._native
         offset = reference.contig_offsets[self.contig]
         rows = []
         for sign, code in ((1, 1), (-1, 2)):
@@ -106,7 +101,6 @@ class Introns:
         ends = begins[:, [1, 0, 2]]
         in_order = (site[np.lexsort((site[:, 2], site[:, 1], site[:, 0]))] for site in (begins, ends))
         by_begin, by_end = (np.ascontiguousarray(site).reshape(-1) for site in in_order)
-        object.__setattr__(self, "_native", (by_begin, by_end))  # as each batch asks for it
         return by_begin, by_end
 
 
@@ -121,7 +115,7 @@ def introns_of(alignments: Alignments) -> Introns:
 
     def before(codes: tuple[int, ...]) -> NDArray[np.int64]:
         """Bases of such operations before each operation of all records."""
-        return np.r_[0, np.cumsum(np.where(np.isin(operations, codes), lengths, 0))]
+        return np.concatenate(([0], np.cumsum(np.where(np.isin(operations, codes), lengths, 0)))).astype(np.int64)
 
     on_reference, paired = before(_REFERENCE), before(_MATCH)
     start = alignments.position[record] + on_reference[at] - on_reference[first]
@@ -156,9 +150,9 @@ def read_introns(path: str, reference: Reference) -> Introns:
     inside = [row for row in of if 0 <= row[1] < row[2] <= reference.lengths[row[0]]]
     if not inside:
         raise InputError("no intron is on a contig of the reference (are the contigs named as there?)", path)
-    contig, start, end, strand = (np.array(column) for column in zip(*inside, strict=True))
+    columns = np.array(inside, np.int64).T
     none = np.zeros(len(inside), np.int64)
-    return Introns(contig.astype(np.int32), start, end, strand.astype(np.int8), none, none, none)
+    return Introns(columns[0].astype(np.int32), columns[1], columns[2], columns[3].astype(np.int8), none, none, none)
 
 
 def _star_rows(path: str) -> list[tuple[str, int, int, int]] | None:
@@ -199,8 +193,8 @@ def reported(introns: Introns, reference: Reference) -> dict[str, Any]:
 
 
 def star_table(introns: Introns, known: Introns | None, reference: Reference) -> bytes:
-    """The introns as STAR's SJ.out.tab (STAR manual, section 4.4): contig, first and last base, strand (0: not known, 1:
-    +, 2: -), signal, whether it was known, unique and other reads, and the longest overhang.
+    """The introns as STAR's SJ.out.tab (STAR manual, section 4.4): contig, first and last base, strand (0: not known,
+    1: +, 2: -), signal, whether it was known, unique and other reads, and the longest overhang.
     """
     names = reference.shown_names
     of = () if known is None else zip(known.contig.tolist(), known.start.tolist(), known.end.tolist(), strict=True)

@@ -109,7 +109,7 @@ class MapOutputs:
         path, params, reference = self._sample.files.junctions_out, self._sample.params, self._index.reference
         if path is not None:
             with open_output(path) as out:
-                out.write(star_table(self.statistics.introns, params.known_introns, reference))
+                out.write(star_table(self.statistics.introns, params.annotated_introns, reference))
 
     def warn_of_reads(self, warn: Callable[[str], None]) -> None:
         """Print warnings about the reads."""

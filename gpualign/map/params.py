@@ -20,6 +20,7 @@ from gpualign.seeds.index.minimizers import IndexParams
 from gpualign.seeds.index.params import SeedParams
 from gpualign.sequences.identity import edits_within
 
+
 @dataclass(frozen=True)
 class Chaining:
     """Parameters of chaining (docs/internals/algorithms.md, "Chaining"); the defaults are for short reads.
@@ -93,7 +94,14 @@ CONTIG_HITS = 1000
 
 #: long reads of transcripts: gaps on the reference are introns
 SPLICED_READS = replace(
-    LONG_READS, max_gap=2_000, max_difference=2_000, suboptimal_percent=60, zdrop=200, min_score=40, doubt=0, max_cells=1 << 23
+    LONG_READS,
+    max_gap=2_000,
+    max_difference=2_000,
+    suboptimal_percent=60,
+    zdrop=200,
+    min_score=40,
+    doubt=0,
+    max_cells=1 << 23,
 )
 
 
@@ -202,12 +210,12 @@ class Splicing:
     splice_flank: bool = _introns(
         True, "--no-splice-flank", "Do not expect A or G after GT and C or T before AG at the ends of introns."
     )
-    intron: int = 12
+    intron: int = 8
     no_signal: int = 9
     gc_signal: int = 4
-    rare_signal: int = 6
+    rare_signal: int = 4
     other_flank: int = 2
-    known: int = 5
+    known: int = 4
     min_intron: int = 20
 
     def __post_init__(self) -> None:
@@ -285,7 +293,8 @@ class MapParams:
             each segment of a read.
         chaining: parameters of chaining.
         splicing: alignments have introns; None: they do not.
-        known_introns: introns that are preferred.
+        annotated_introns: those of ``--junctions``.
+        known_sites: :meth:`Introns.sites` of these and of a first pass, which are preferred.
         meth: one of :data:`METH_LIBRARIES`: the reads are bisulfite or EM-seq reads; None: they are not.
     """
 
@@ -307,7 +316,8 @@ class MapParams:
     reporting: Reporting = field(default_factory=Reporting)
     chaining: Chaining = SHORT_READS
     splicing: Splicing | None = None
-    known_introns: Introns | None = field(default=None, repr=False, compare=False)
+    annotated_introns: Introns | None = field(default=None, repr=False, compare=False)
+    known_sites: tuple[NDArray[np.int64], NDArray[np.int64]] | None = field(default=None, repr=False, compare=False)
     meth: str | None = None
 
     @classmethod

@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import asdict
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.map.pairs import ORIENTATIONS, PairModel
 from gpualign.map.params import Chaining, MapParams, MapScoring, Splicing
 from gpualign.run.abi import filled
-from gpualign.seeds.index.minimizers import MinimizerIndex
 
 
 def affine_scores(scoring: MapScoring) -> np.void:
@@ -26,12 +24,6 @@ def chain_rules(
     introns = intron_rules(splicing) if splicing else filled("IntronRules")
     scores = affine_scores(scoring)
     return filled("ChainRules", k=k, w=w, scores=scores, max_hits=max_hits, introns=introns, **asdict(chaining))
-
-
-def known_sites(index: MinimizerIndex, params: MapParams) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """``KnownSite`` of the known introns, int64 (3 n,): by their first bases, and by their last ones."""
-    none = np.zeros(0, np.int64)
-    return (none, none) if params.known_introns is None else params.known_introns.native(index.reference)
 
 
 def intron_rules(splicing: Splicing) -> np.void:

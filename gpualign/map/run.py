@@ -95,20 +95,25 @@ def run_map(sample: Sample, command: str = "map") -> None:
 
 def with_known_introns(sample: Sample, index: MinimizerIndex, backend: Backend, factor: int) -> Sample:
     """The sample with the introns that its options name, and with those that a first pass over its reads finds."""
-    files, params = sample.files, sample.params
+    files, reference = sample.files, index.reference
+    annotated: Introns | None = None
+
+    def knowing(annotated: Introns | None, known: Introns) -> Sample:
+        params = replace(sample.params, annotated_introns=annotated, known_sites=known.sites(reference))
+        return replace(sample, params=params)
+
     if files.junctions is not None:
-        params = replace(params, known_introns=read_introns(files.junctions, index.reference))
-        sample = replace(sample, params=params)
+        annotated = read_introns(files.junctions, reference)
+        sample = knowing(annotated, annotated)
     if not files.two_pass:
         return sample
-    found = [] if params.known_introns is None else [params.known_introns]
     with ExitStack() as stack:
-        lanes = sample.open_reads(stack)
         stage = IntronSearch(RecordFormatter(index, sample, None, False)).stage()
-        reads = lanes.reads(sample.options.batch_size * factor, False)
+        reads = sample.open_reads(stack).reads(sample.options.batch_size * factor, False)
         with closing(backend.run(reads, stage)) as batches:
-            passed = Introns.merged(batches)
-    return replace(sample, params=replace(params, known_introns=Introns.merged((*found, passed.supported()))))
+            found = Introns.merged(batches).supported()
+    annotated = sample.params.annotated_introns
+    return knowing(annotated, Introns.merged((annotated or Introns.none(), found)))
 
 
 def parsed_by_devices(sample: Sample, index: MinimizerIndex) -> bool:

@@ -200,7 +200,9 @@ def work_of(bases: float | None, longest: int, params: MapParams, records: str =
         () if records == "paf" else (("map_text", text_defines(records == "bam")), ("bgzf", {}))
     )
     if params.long_reads:
-        return replace(work, modules=(("map_chains", chain_defines(gaps_of(params))), *(writing if records == "bam" else ())))
+        return replace(
+            work, modules=(("map_chains", chain_defines(gaps_of(params))), *(writing if records == "bam" else ()))
+        )
     if not longest:
         return replace(work, modules=())
     parsing: tuple[Variant, ...] = () if records == "paf" else (("map_fastq", {}),)

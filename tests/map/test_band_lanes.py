@@ -20,7 +20,8 @@ def test_bands_on_many_lanes(tmp_path: Path) -> None:
     run = subprocess.run([program, "1", str(cases)], capture_output=True, check=True, timeout=240, text=True)
     *differences, summary = run.stdout.splitlines()
     assert differences == []
-    alike, of, paired, shown = (int(word) for word in summary.replace(",", "").split() if word.isdigit())
-    assert alike == of > 3 * cases
+    alike, of, paired, shown, spliced = (int(word) for word in summary.replace(",", "").split() if word.isdigit())
+    assert alike == of > 6 * cases
     assert paired > cases
     assert shown > cases // 5
+    assert spliced > cases // 10

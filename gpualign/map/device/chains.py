@@ -247,7 +247,7 @@ class LongReadKernel(ReadsKernel):
         self._item_bytes = _native.chain_item_bytes()
         self._steps = ChainSteps(device, params)
         self._target = resident_target(device, index)  # uploaded while the first batch is read
-        self._known = resident_introns(device, index, params)
+        self._known = resident_introns(device, params)
 
     def launch(self, slot: Slot, item: KernelReads) -> tuple[ArenaItems, Mapping[str, int]] | None:
         """Returns capacities of arenas, and bytes of results that are copied ahead."""
@@ -258,7 +258,9 @@ class LongReadKernel(ReadsKernel):
         block = item.on_device(slot)
         counters = int(slot.clear("counters", 4 * COUNTERS))
         addresses, secondary = {**item.addresses(block), "conversions": 0}, self.params.reporting.secondary
-        batch = chain_batch_of(item, addresses, self._rules, secondary, capacity, slot_array(slot), counters, known=self._known)
+        batch = chain_batch_of(
+            item, addresses, self._rules, secondary, capacity, slot_array(slot), counters, known=self._known
+        )
         (scratch,) = scratch_of(slot, ["chaining"], tuning.SCRATCH_SHARE)
         with slot.using(scratch):
             self._steps.run(slot, chain_launch(self._target, batch, counters))

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.map.params import MapParams
-from gpualign.map.rules import known_sites
 from gpualign.map.tuning import SMALL_DEVICE
 from gpualign.run.abi import filled
 from gpualign.run.gpu.device import Device
@@ -109,11 +108,11 @@ def resident_target(device: Device, index: MinimizerIndex) -> np.void:
     return device.resident("map target", target, index)
 
 
-def resident_introns(device: Device, index: MinimizerIndex, params: MapParams) -> np.void:
+def resident_introns(device: Device, params: MapParams) -> np.void:
     """``KnownIntrons`` with its arrays resident on the device."""
-    begins, ends = known_sites(index, params)
-    if not len(begins):
+    if params.known_sites is None:
         return filled("KnownIntrons")
-    arrays = device.resident("known introns", lambda: DeviceArrays(device, begins, ends), params.known_introns)
+    begins, ends = params.known_sites
+    arrays = device.resident("known introns", lambda: DeviceArrays(device, begins, ends), begins)
     first, last = arrays.addresses
     return filled("KnownIntrons", begins=first, ends=last, count=len(begins) // 3)

@@ -5,6 +5,8 @@
 
 namespace gpualign {
 
+constexpr uint8_t kA = 0, kC = 1, kG = 2, kT = 3;
+
 // Costs of introns that begin or end at a base of the reference. `base` are the codes (0 to 3: A, C, G, T) of that base
 // and the two after it (begin) or before it (end), the nearest first.
 //
@@ -12,20 +14,23 @@ namespace gpualign {
 struct Signal {
     uint8_t base[3];
 
-    GPUALIGN_HD Signal complement() const { return {{uint8_t(base[0] ^ 3), uint8_t(base[1] ^ 3), uint8_t(base[2] ^ 3)}}; }
+    GPUALIGN_HD bool ambiguous() const { return (base[0] | base[1] | base[2]) > kT; }
+    GPUALIGN_HD Signal complement() const {
+        return {{uint8_t(base[0] ^ 3), uint8_t(base[1] ^ 3), uint8_t(base[2] ^ 3)}};
+    }
 };
-constexpr uint8_t kA = 0, kC = 1, kG = 2, kT = 3;
-
 GPUALIGN_HD int32_t donor_cost(const IntronRules& rules, const Signal& s) {
     const bool gt = s.base[0] == kG && s.base[1] == kT;
-    return rules.donor[gt ? (s.base[2] == kA || s.base[2] == kG ? 0 : 1)
+    return rules.donor[s.ambiguous()                        ? 4
+                       : gt                                 ? (s.base[2] == kA || s.base[2] == kG ? 0 : 1)
                        : s.base[0] == kG && s.base[1] == kC ? 2
                        : s.base[0] == kA && s.base[1] == kT ? 3
                                                             : 4];
 }
 GPUALIGN_HD int32_t acceptor_cost(const IntronRules& rules, const Signal& s) {
     const bool ag = s.base[0] == kG && s.base[1] == kA;
-    return rules.acceptor[ag ? (s.base[2] == kC || s.base[2] == kT ? 0 : 1)
+    return rules.acceptor[s.ambiguous()                        ? 3
+                          : ag                                 ? (s.base[2] == kC || s.base[2] == kT ? 0 : 1)
                           : s.base[0] == kC && s.base[1] == kA ? 2
                                                                : 3];
 }
@@ -77,9 +82,7 @@ GPUALIGN_HD int64_t column_offset(int32_t column, int32_t rows, int32_t fold, in
 }
 
 GPUALIGN_HD bool has_introns(const ChainRules& rules) { return rules.introns.open > 0; }
-GPUALIGN_HD IntronModel intron_model(const ChainBatch& batch) {
-    return {batch.rules.introns, batch.known};
-}
+GPUALIGN_HD IntronModel intron_model(const ChainBatch& batch) { return {batch.rules.introns, batch.known}; }
 // What an intron costs between two points that are so many bases further apart on the reference than on the read.
 GPUALIGN_HD int32_t intron_cost(const IntronRules& rules, int32_t apart) {
     int32_t cost = rules.open;

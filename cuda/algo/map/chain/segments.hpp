@@ -213,7 +213,7 @@ GPUALIGN_HOST_DEVICE ChainSegment plan_introns(const ChainRules& rules, const Ch
                    both = kForwardTranscript | kReverseTranscript;
     const uint32_t number = take(tasks, strands == both ? 2 : 1);
     if (number == kNoItem) return {number, 0, 0};
-    task.transcript = strands == both ? kForwardTranscript : uint8_t(strands);
+    task.transcript = uint8_t(strands == both ? uint32_t(kForwardTranscript) : strands);
     tasks.items[number] = task;
     task.transcript = kReverseTranscript;
     if (strands == both) tasks.items[number + 1] = task;
