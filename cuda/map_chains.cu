@@ -1,7 +1,8 @@
 // Reads to alignments by chaining: the steps of algo/map/chain/steps.hpp, a kernel each. A warp chains a read; a part
 // of one, a warp or a block aligns a segment; a lane plans, cuts and finishes a chain, and reports a read.
 //
-// GAPS: how gaps are priced, a Gaps of algo/map/affine.hpp. WIDE_LANES, WIDEST_LANES: of a block that aligns one segment.
+// GAPS: how gaps are priced, a Gaps of algo/map/affine.hpp. WIDE_LANES, WIDEST_LANES: of a block that aligns one
+// segment.
 #include "algo/map/chain/band.hpp"
 #include "algo/map/chain/narrow.hpp"
 #include "algo/map/chain/steps.hpp"

@@ -88,7 +88,7 @@ def rna(folder: Path) -> None:
         write_reads(folder / f"{name}.fastq.gz", ["".join(exons)[at:] for at in range(20)])
     starts = (20_001, 21_313, 22_525)
     rows = (
-        f'chr1\tx\texon\t{start}\t{start + len(exon) - 1}\t.\t+\t.\tgene_id "g"; transcript_id "t";\n'
+        f's0\tx\texon\t{start}\t{start + len(exon) - 1}\t.\t+\t.\tgene_id "g"; transcript_id "t";\n'
         for start, exon in zip(starts, exons, strict=True)
     )
     (folder / "genes.gtf").write_text("".join(rows))

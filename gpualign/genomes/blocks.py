@@ -174,8 +174,8 @@ class Comparison:
 
 
 def shown_path(path: str) -> str:
-    """A path as nucmer writes it into a delta file."""
-    return path if path == "-" else os.path.realpath(path)
+    """A path as nucmer writes it into a delta file; a line break, which would end the line, is a question mark."""
+    return path if path == "-" else os.path.realpath(path).replace("\n", "?").replace("\r", "?")
 
 
 def delta_header(reference: str, query: str) -> bytes:

@@ -67,8 +67,9 @@ def run_map(sample: Sample, command: str = "map") -> None:
             allocate = pinned_allocator(backend.devices)
             as_text = unparsed and (backend.on_gpu or not backend.local)
             reads = lanes.reads(options.batch_size * factor, as_text, allocate)
-        sample = with_known_introns(sample, index, backend, factor)
-        report.stage("introns")
+        if params.splicing is not None:
+            sample = with_known_introns(sample, index, backend, factor)
+            report.stage("introns")
         library, reads = find_library(index, reads, lanes.paired, params, options.threads, run.warn)
         report.stage("insert sizes")
         run.begin_timeline(MAP_STEPS)

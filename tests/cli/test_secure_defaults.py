@@ -45,6 +45,8 @@ def test_odd_paths(cli: Cli, tmp_path: Path, command: str) -> None:
         assert code == 0, error
         assert sorted(path.name for path in folder.iterdir()) == sorted([*before, output.name])
         lines = output.read_bytes().split(b"\n")
+        if command == "align":  # a delta file names the genomes' files
+            del lines[0]
         outputs.append([line for line in lines if not line.startswith(b"@PG\t")])
     assert outputs[0] == outputs[1]
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["plain", ODD])

@@ -54,6 +54,8 @@ def map_by_chaining(
         *index.native,
         SequenceBatch(np.zeros(0, np.uint8), np.zeros(len(offsets), np.int64), bases, offsets).native,
         rules=chain_rules(index.params.k, index.params.w, MapScoring(*scores), chaining, 200).tobytes(),
+        begins=np.zeros(0, np.int64),
+        ends=np.zeros(0, np.int64),
         max_secondary=max_secondary,
     )
     found = []

@@ -162,8 +162,8 @@ IntronEnds<int32_t> ends_of_introns(const Case& it, int64_t at) {
         const bool pyrimidine = s[0] == 'C' || s[0] == 'T';
         return rules.acceptor[two == "AG" ? !pyrimidine : two == "AC" ? 2 : 3];
     };
-    IntronEnds<int32_t> costs{reverse ? acceptor(three(at)) : donor(three(at)),
-        reverse ? donor(three(at - 2)) : acceptor(three(at - 2))};
+    IntronEnds<int32_t> costs{
+        reverse ? acceptor(three(at)) : donor(three(at)), reverse ? donor(three(at - 2)) : acceptor(three(at - 2))};
     const KnownIntrons& known = it.batch.known;
     for (uint64_t n = 0; n < known.count; n++) {
         if (known.begins[n].strand == it.task.transcript && known.begins[n].position == at) costs.begin = -rules.known;

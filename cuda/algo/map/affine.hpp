@@ -113,9 +113,8 @@ GPUALIGN_HD AffineCell<Score> affine_cell(Score diagonal, Score above_best, cons
 // With introns ends(b) is what one costs that begins or ends with the text base of diagonal b, and none but an intron
 // leads from the diagonals before `fold` to those from there on.
 template <Gaps Model, class Score, class Substitution, class Ends, class Store>
-GPUALIGN_HD void affine_row(Substitution&& substitution, Ends&& ends, int band, int fold,
-    const GapCosts<Score>& costs, Score clipped, Score lowest, Score* best, GapScores<Score>* insertion,
-    Store&& store) {
+GPUALIGN_HD void affine_row(Substitution&& substitution, Ends&& ends, int band, int fold, const GapCosts<Score>& costs,
+    Score clipped, Score lowest, Score* best, GapScores<Score>* insertion, Store&& store) {
     Score left_best = lowest;
     GapScores<Score> left{lowest, lowest};
     for (int b = 0; b < band; b++) {
@@ -127,8 +126,8 @@ GPUALIGN_HD void affine_row(Substitution&& substitution, Ends&& ends, int band, 
             if (fold && b + 1 == fold) above_best = above.gap = lowest;
             if (fold && b == fold) left_best = left.gap = lowest;
         }
-        const AffineCell<Score> cell = affine_cell<Model>(
-            best[b] + substitution(b), above_best, above, left_best, left, costs, clipped, intron);
+        const AffineCell<Score> cell =
+            affine_cell<Model>(best[b] + substitution(b), above_best, above, left_best, left, costs, clipped, intron);
         store(b, cell.value, cell.from);
         best[b] = cell.value;
         insertion[b].gap = cell.insertion.gap;
@@ -149,10 +148,7 @@ struct TracedIntrons {
 
 // The CIGAR operation of a traced one; `swapped`: rows are bases of the reference.
 GPUALIGN_HD uint32_t traced_operation(char operation, bool swapped) {
-    return operation == 'M'                ? kCigarM
-           : operation == 'N'              ? kCigarN
-           : (operation == 'I') != swapped ? kCigarI
-                                           : kCigarD;
+    return operation == 'M' ? kCigarM : operation == 'N' ? kCigarN : (operation == 'I') != swapped ? kCigarI : kCigarD;
 }
 
 template <class From, class Matches, class Emit>

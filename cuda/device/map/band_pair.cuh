@@ -151,7 +151,8 @@ public:
                                                    : kFromDeletion;
             return uint8_t(source | (bits & 0x10 ? kInsertionExtends : 0) | (bits & 0x1000 ? kDeletionExtends : 0));
         };
-        finish_band(OneLane(), trace_band(OneLane(), scores_, task, end, 0, from, operations), operations, cigars, task);
+        finish_band(
+            OneLane(), trace_band(OneLane(), scores_, task, end, 0, from, operations), operations, cigars, task);
     }
 
 private:

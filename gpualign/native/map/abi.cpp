@@ -21,8 +21,8 @@ std::vector<AbiStruct> chains_abi() {
         GPUALIGN_STRUCT(
             ChainRead, first_chosen, chosen, first_ranked, ranked, first_output, outputs, flipped, tie_break),
         GPUALIGN_STRUCT(ChainBatch, rules, bases, offsets, tie_breaks, conversions, known, reads, max_secondary,
-            min_length, words, not_acgt, state, hashes, seeds, anchors, candidates, chains, points, tasks, runs, cigars, alignments,
-            ranked, outputs, output_cigars),
+            min_length, words, not_acgt, state, hashes, seeds, anchors, candidates, chains, points, tasks, runs, cigars,
+            alignments, ranked, outputs, output_cigars),
         GPUALIGN_STRUCT(
             ChainLaunch, target, batch, workspace, workspace_bytes, min_bytes, max_bytes, next, done, round)};
 }

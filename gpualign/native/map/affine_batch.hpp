@@ -39,8 +39,9 @@ public:
             return uint64_t(tasks[i].begin_pin >= 0) << 1 | uint64_t(tasks[i].end_pin >= 0);
         };
         const auto kind = [&](uint32_t i) {
-            return pins(i) << 62 | uint64_t(width(tasks[i])) << 60 | uint64_t(tasks[i].transcript != kNoTranscript) << 59 |
-                   uint64_t(tasks[i].fold != 0) << 58 | uint64_t(tasks[i].band) << 32;
+            return pins(i) << 62 | uint64_t(width(tasks[i])) << 60 |
+                   uint64_t(tasks[i].transcript != kNoTranscript) << 59 | uint64_t(tasks[i].fold != 0) << 58 |
+                   uint64_t(tasks[i].band) << 32;
         };
         keys_.resize(tasks.size());
         for (uint32_t i = 0; i < tasks.size(); i++) keys_[i] = {kind(i) | uint32_t(tasks[i].length), i};
@@ -125,7 +126,7 @@ private:
         const int count, band, fold;
         int rows = 0, columns = 0;
         Lane *query = nullptr, *text = nullptr;
-        Lane* also = nullptr;     // what else the rows match; null without conversion
+        Lane* also = nullptr;  // what else the rows match; null without conversion
         Lane* outside = nullptr;  // cost of columns beyond the contig; null if no lane has any
         Lane *intron_begins = nullptr, *intron_ends = nullptr;  // costs at the columns
         Score* best = nullptr;
@@ -261,11 +262,14 @@ private:
             };
             const auto sweep = [&](auto&& store) {
                 if (group.also)
-                    affine_row<Model>(converted, intron, group.band, group.fold, costs, clipped, minimum, group.best, group.insertion, store);
+                    affine_row<Model>(converted, intron, group.band, group.fold, costs, clipped, minimum, group.best,
+                        group.insertion, store);
                 else if (group.outside)
-                    affine_row<Model>(within, intron, group.band, group.fold, costs, clipped, minimum, group.best, group.insertion, store);
+                    affine_row<Model>(within, intron, group.band, group.fold, costs, clipped, minimum, group.best,
+                        group.insertion, store);
                 else
-                    affine_row<Model>(plain, intron, group.band, group.fold, costs, clipped, minimum, group.best, group.insertion, store);
+                    affine_row<Model>(plain, intron, group.band, group.fold, costs, clipped, minimum, group.best,
+                        group.insertion, store);
             };
             Score row_best = minimum, row_diagonal = none;
             const auto is_last = row == last_row;

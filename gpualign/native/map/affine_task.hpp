@@ -61,7 +61,9 @@ public:
         : reference_(reference), introns_(introns) {
         for (const TranscriptStrand strand : {kForwardTranscript, kReverseTranscript})
             for (unsigned bases = 0; bases <= kThreeBases; bases++) {
-                const auto base = [&](unsigned i) { return uint8_t(bases < kThreeBases ? bases >> 2 * i & 3 : kNoBase); };
+                const auto base = [&](unsigned i) {
+                    return uint8_t(bases < kThreeBases ? bases >> 2 * i & 3 : kNoBase);
+                };
                 begin_costs_[strand][bases] =
                     int8_t(intron_begin_cost(introns.rules, strand, {{base(2), base(1), base(0)}}));
                 end_costs_[strand][bases] =
@@ -115,14 +117,14 @@ public:
                 if (known < 3) continue;
                 const int64_t first = at - 2;
                 if (at >= begin && at < end) ends_.end[size_t(column + at - begin)] = end_costs_[strand][three];
-                if (first >= begin && first < end) ends_.begin[size_t(column + first - begin)] = begin_costs_[strand][three];
+                if (first >= begin && first < end)
+                    ends_.begin[size_t(column + first - begin)] = begin_costs_[strand][three];
             }
             const KnownIntrons& known_introns = introns_.known;
             for (const auto& [sites, costs] :
                 {std::pair(known_introns.begins, &ends_.begin), {known_introns.ends, &ends_.end}})
-                for_each_site(sites, uint32_t(known_introns.count), strand, begin, end, 0, 1, [&](int64_t at) {
-                    (*costs)[size_t(column + at - begin)] = int8_t(-introns_.rules.known);
-                });
+                for_each_site(sites, uint32_t(known_introns.count), strand, begin, end, 0, 1,
+                    [&](int64_t at) { (*costs)[size_t(column + at - begin)] = int8_t(-introns_.rules.known); });
         });
         return ends_;
     }
@@ -148,8 +150,7 @@ private:
 
 // Builds a task's result by traceback; from(i, b) is the traceback byte of a cell.
 template <class From>
-void trace_affine(
-    const AffineTask& task, const AffineScores& scores, const IntronRules& introns, const LastCell& end,
+void trace_affine(const AffineTask& task, const AffineScores& scores, const IntronRules& introns, const LastCell& end,
     AffineResult& result, From&& from) {
     const int clip_end = task.length - 1 - end.row;
     int row = end.row, diagonal = end.diagonal;
@@ -161,9 +162,8 @@ void trace_affine(
         return run;
     };
     const TracedIntrons traced{task.transcript ? introns.shortest : 0, task.fold, task.jump};
-    affine_traceback(from, matches, row, diagonal, traced, [&](char op, uint32_t n) {
-        push_cigar(result.cigar, traced_operation(op, task.swapped()), n);
-    });
+    affine_traceback(from, matches, row, diagonal, traced,
+        [&](char op, uint32_t n) { push_cigar(result.cigar, traced_operation(op, task.swapped()), n); });
     if (task.begin_pin >= 0) {
         push_cigar(result.cigar, task.swapped() ? kCigarI : kCigarD, uint32_t(diagonal - task.begin_pin));
         diagonal = task.begin_pin;

@@ -63,8 +63,8 @@ struct ChainRequest {
 
 class ChainMapper {
 public:
-    ChainMapper(const IndexView& index, const ReferenceView& reference, const ChainRules& rules,
-        const KnownIntrons& known = {})
+    ChainMapper(
+        const IndexView& index, const ReferenceView& reference, const ChainRules& rules, const KnownIntrons& known = {})
         : index_(index), look_up_(index), reference_(reference), text_(reference), scanner_(rules.k, rules.w),
           aligner_(reference, rules.scores, {rules.introns, known}) {
         batch_.rules = rules;

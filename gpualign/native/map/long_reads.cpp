@@ -72,9 +72,10 @@ auto map_long_reads(const ReferenceArrays& reference, Input<uint32_t> offsets, I
 
 void bind_long_reads(nb::module_& m) {
     m.def("map_long_reads", &map_long_reads, nb::arg("reference"), nb::arg("offsets"), nb::arg("entries"), nb::arg("k"),
-        nb::arg("w"), nb::arg("bucket_bits"), nb::arg("batch"), nb::kw_only(), nb::arg("rules"),
-        nb::arg("begins"), nb::arg("ends"), nb::arg("max_secondary"),
-        "The fields of Alignments of reads mapped by chaining. `rules`: a ChainRules; `begins`, `ends`: KnownSite of the "
+        nb::arg("w"), nb::arg("bucket_bits"), nb::arg("batch"), nb::kw_only(), nb::arg("rules"), nb::arg("begins"),
+        nb::arg("ends"), nb::arg("max_secondary"),
+        "The fields of Alignments of reads mapped by chaining. `rules`: a ChainRules; `begins`, `ends`: KnownSite of "
+        "the "
         "known introns, int64 (3 n,).");
 }
 

@@ -191,7 +191,7 @@ public:
         Front front = first_of_lane();
         const int32_t long_gap = scores_.long_gap_open + scores_.long_gap_extend;
         const GapCosts<int32_t> costs{scores_.gap_open + scores_.gap_extend, scores_.gap_extend,
-            !kIntrons            ? long_gap
+            !kIntrons          ? long_gap
             : task_.transcript ? task_.intron
                                : -kLowest,
             scores_.long_gap_extend};
@@ -214,8 +214,9 @@ public:
     // Follow the best alignment from its end, and finish the task with it; `group` is one lane or all lanes.
     template <class Finisher>
     GPUALIGN_HOST_DEVICE BandAlignment trace(const Finisher& group, const BandEnd& end) const {
-        return trace_band(group, scores_, task_, end, introns_.rules.shortest,
-            [&](int i, int b) { return from(i, b); }, memory_.operations);
+        return trace_band(
+            group, scores_, task_, end, introns_.rules.shortest, [&](int i, int b) { return from(i, b); },
+            memory_.operations);
     }
     template <class Finisher>
     GPUALIGN_HOST_DEVICE void finish(
@@ -248,12 +249,12 @@ private:
     // The row above the first one: 0 if the begin is free, else the pin and gaps that begin there.
     GPUALIGN_HD BandCell before_first(int32_t b) const {
         const int32_t after = b - task_.begin_pin;
-        const int32_t value = b >= task_.band       ? kLowest
-                              : task_.begin_pin < 0 ? 0
+        const int32_t value = b >= task_.band                 ? kLowest
+                              : task_.begin_pin < 0           ? 0
                               : task_.fold && b >= task_.fold ? kLowest
-                              : after < 0           ? kLowest
-                              : after               ? -gap_cost(scores_, after)
-                                                    : 0;
+                              : after < 0                     ? kLowest
+                              : after                         ? -gap_cost(scores_, after)
+                                                              : 0;
         return {value, {kLowest, kLowest}};
     }
 
@@ -350,12 +351,15 @@ private:
         return kIntrons ? column_count(task_.rows, task_.band, task_.fold) : task_.rows + task_.band - 1;
     }
     // What introns cost in addition that begin, or end, with each column.
-    GPUALIGN_HD int8_t* begin_costs() const { return reinterpret_cast<int8_t*>(memory_.codes + task_.rows) + columns(); }
+    GPUALIGN_HD int8_t* begin_costs() const {
+        return reinterpret_cast<int8_t*>(memory_.codes + task_.rows) + columns();
+    }
     GPUALIGN_HD int8_t* end_costs() const { return begin_costs() + columns(); }
 
     GPUALIGN_HD void load_known_sites() {
-        if (!task_.transcript || !introns_.known.count) return;
-        group_.sync();
+        if (!introns_.known.count) return;
+        group_.sync();  // by all parts of a warp, with a task or without
+        if (!task_.transcript) return;
         const int32_t split = task_.fold ? task_.rows - 1 + task_.fold : columns();  // the columns before the fold
         for (int32_t from = 0; from < columns(); from = from ? columns() : split) {
             const int32_t to = from ? columns() : split;

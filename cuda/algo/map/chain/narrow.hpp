@@ -18,10 +18,10 @@ namespace gpualign {
 
 constexpr int32_t kNarrowBands[] = {16, 32};  // tried in this order
 constexpr int32_t kNarrowRows = 256;  // most rows of a folded band
-constexpr int32_t kMinMargin = 3;           // diagonals on each side; with fewer the bound rarely suffices
+constexpr int32_t kMinMargin = 3;  // diagonals on each side; with fewer the bound rarely suffices
 
 struct NarrowBand {
-    BandTask task;   // rows 0: no band of this width applies
+    BandTask task;  // rows 0: no band of this width applies
     int32_t beyond;  // upper bound for alignments that leave the band
 };
 
@@ -43,8 +43,8 @@ GPUALIGN_HD NarrowBand folded_band(
     const uint32_t count = uint32_t(introns.known.count), site = first_site(introns.known.ends, count, begin);
     const bool any_known = site < count && introns.known.ends[site].position < begin + across - margin - 1;
     const int32_t intron = task.intron - (any_known ? 2 * introns.rules.known : 0);
-    narrow.beyond = task.rows * scores.match -
-                    min(gap_cost(scores, across), intron + min(intron, gap_cost(scores, margin + 1)));
+    narrow.beyond =
+        task.rows * scores.match - min(gap_cost(scores, across), intron + min(intron, gap_cost(scores, margin + 1)));
     return narrow;
 }
 

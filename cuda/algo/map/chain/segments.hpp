@@ -121,13 +121,13 @@ GPUALIGN_HOST_DEVICE bool goes_on_elsewhere(const ChainBatch& batch, const Text&
     });
 }
 
-// Plans alignments from a point to the read's begin or end over one of the known introns that begin (or end) near it, in
-// tasks next to each other; returns their number. Called by one lane.
+// Plans alignments from a point to the read's begin or end over one of the known introns that begin (or end) near it,
+// in tasks next to each other; returns their number. Called by one lane.
 constexpr uint32_t kMaxOver = 6;
 constexpr int32_t kOverMargin = 15, kOverFold = 32;
 
-GPUALIGN_HOST_DEVICE uint32_t plan_over_introns(const ChainBatch& batch, const ChosenChain& chain,
-    const ChainQuery& query, bool left, const ChainPoint& point) {
+GPUALIGN_HOST_DEVICE uint32_t plan_over_introns(
+    const ChainBatch& batch, const ChosenChain& chain, const ChainQuery& query, bool left, const ChainPoint& point) {
     const KnownIntrons& known = batch.known;
     const int32_t rows = min(left ? point.query : query.length() - point.query, batch.rules.reach);
     if (!known.count || !rows) return 0;
@@ -139,7 +139,8 @@ GPUALIGN_HOST_DEVICE uint32_t plan_over_introns(const ChainBatch& batch, const C
     uint32_t planned = 0;
     for (uint32_t s = first; s < known.count && sites[s].position < to && planned < kMaxOver; s++) {
         const int64_t intron = 1 + (left ? sites[s].position - sites[s].other : sites[s].other - sites[s].position);
-        if (intron < kOverFold || intron > batch.rules.introns.longest || !(strands & uint32_t(sites[s].strand))) continue;
+        if (intron < kOverFold || intron > batch.rules.introns.longest || !(strands & uint32_t(sites[s].strand)))
+            continue;
         BandTask task = band_task(chain, left ? point.query - rows : point.query, rows,
             point.reference - point.query - (left ? intron : 0), 0, 0, kOverMargin);
         task.fold = kOverFold;
@@ -285,7 +286,9 @@ GPUALIGN_HOST_DEVICE uint32_t choose_points(
         if (a == 0 || a + 1 == chain.anchor_count || !near(last, here) || !near(here, next)) {
             const bool before_intron = a + 1 < chain.anchor_count && intron(here, next);
             placed = moved(here, placed, n == 0,
-                before_intron == after_intron ? 0 : before_intron ? -middle : rules.k - 1 - middle);
+                before_intron == after_intron ? 0
+                : before_intron               ? -middle
+                                              : rules.k - 1 - middle);
             if (points && group.lane() == 0) points[n] = placed;
             n++;
             last = here;
