@@ -93,7 +93,7 @@ struct ChosenChain {
     uint32_t first_point, points;
     int32_t exact_begin, exact_end;  // bases of the read that match without an edit, with the first and last anchor
     uint32_t left, right;  // tasks that extend both ends
-    uint32_t left_over, right_over;  // how many tasks after them do so over a known intron each
+    uint32_t left_over[2], right_over[2];  // tasks that do so over a known intron each: the first, and how many
     uint32_t first_run, runs;
     uint32_t first_alignment, alignments;
     uint8_t reverse;

@@ -22,6 +22,12 @@ LANES = {"align_wide": 64, "align_widest": 96}  # of a block
 
 
 @pytest.fixture(scope="module")
+def spliced_library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
+    defines = {"GAPS": "introns", "WIDE_LANES": 64, "WIDEST_LANES": 96}
+    return emulated_library(tmp_path_factory, "map_chains", defines)
+
+
+@pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     defines = {"GAPS": "two_costs", "WIDE_LANES": 64, "WIDEST_LANES": 96}
     return emulated_library(tmp_path_factory, "map_chains", defines)
@@ -76,3 +82,40 @@ def test_the_lanes_of_kernels_find_the_same(cli: Cli, kernels: dict[str, Emulate
     assert found["cuda"] == found["cpu"]
     assert found["cpu"].count(b"\n") > len(reads())
     assert all(kernel.calls for kernel in kernels.values())
+
+
+@pytest.mark.slow
+def test_the_lanes_of_kernels_find_the_same_introns(
+    cli: Cli, spliced_library: ctypes.CDLL, use: Callable[[FakeDriver], FakeDriver], tmp_path: Path
+) -> None:
+    """Of genes on both strands, reads with errors, and ends that only known introns reach."""
+    kernels = ("chain_reads", "choose_transcripts", "cut_chains", "finish_chains", "report_reads")
+    driver = use(FakeDriver())
+    names = {*kernels, *(step.kernel for step in tuning.SPLICED_PASSES)}
+    emulated = {name: Emulated(spliced_library, name) for name in names}
+    driver.functions |= emulated
+    exons = [GENOME[at : at + length] for at, length in ((3000, 180), (6000, 40), (9000, 300), (12_000, 150))]
+    introns = [
+        f"GTAAGT{GENOME[at : at + length]}TTTCAG" for at, length in ((20_000, 70), (22_000, 900), (24_000, 3000))
+    ]
+    gene = "".join(exon + intron for exon, intron in zip(exons, [*introns, ""], strict=True))
+    start, rows = 8001, []
+    for exon, intron in zip(exons, [*introns, ""], strict=True):
+        rows.append(f'one\tx\texon\t{start}\t{start + len(exon) - 1}\t.\t+\t.\tgene_id "g"; transcript_id "t";\n')
+        start += len(exon + intron)
+    (tmp_path / "genes.gtf").write_text("".join(rows))
+    text = REPEATS[:8000] + gene + REPEATS[8000:]
+    reference = write_fasta(tmp_path / "ref.fa", one=text, two=reverse_complement(text))
+    transcript = "".join(exons)
+    spliced = [with_errors(seed, transcript[seed:], 0.06) for seed in range(8)]
+    spliced += [*map(reverse_complement, spliced[:3]), transcript[20:189], transcript[170:]]
+    query = write_fastq(tmp_path / "reads.fq", *((f"r{i}", read, "I" * len(read)) for i, read in enumerate(spliced)))
+    for words in ((), ("--junctions", tmp_path / "genes.gtf")):
+        found = {}
+        for device in ("cpu", "cuda"):
+            status, out, errors = cli("map", "-q", "-x", "splice", reference, query, *words, "--device", device)
+            assert status == 0, errors
+            found[device] = without_program(out)
+        assert found["cuda"] == found["cpu"]
+        assert found["cpu"].count(b"N") > 20
+    assert all(emulated[name].calls for name in kernels)

@@ -122,25 +122,35 @@ GPUALIGN_HOST_DEVICE bool goes_on_elsewhere(const ChainBatch& batch, const Text&
 }
 
 // Plans alignments from a point to the read's begin or end over one of the known introns that begin (or end) near it,
-// in tasks next to each other; returns their number. Called by one lane.
+// in tasks next to each other: `over` are the first and their number. Called by one lane.
 constexpr uint32_t kMaxOver = 6;
 constexpr int32_t kOverMargin = 15, kOverFold = 32;
 
-GPUALIGN_HOST_DEVICE uint32_t plan_over_introns(
-    const ChainBatch& batch, const ChosenChain& chain, const ChainQuery& query, bool left, const ChainPoint& point) {
+GPUALIGN_HOST_DEVICE void plan_over_introns(const ChainBatch& batch, const ChosenChain& chain, const ChainQuery& query,
+    bool left, const ChainPoint& point, uint32_t (&over)[2]) {
     const KnownIntrons& known = batch.known;
     const int32_t rows = min(left ? point.query : query.length() - point.query, batch.rules.reach);
-    if (!known.count || !rows) return 0;
+    over[0] = over[1] = 0;
+    if (!known.count || !rows) return;
     const uint32_t strands = transcript_strands(batch.rules, chain.reverse != uint8_t(query.flipped));
     const int64_t from = left ? point.reference - rows - kOverMargin : point.reference,
                   to = left ? point.reference : point.reference + rows + kOverMargin;
     const KnownSite* const sites = left ? known.ends : known.begins;
-    const uint32_t first = first_site(sites, uint32_t(known.count), from);
-    uint32_t planned = 0;
-    for (uint32_t s = first; s < known.count && sites[s].position < to && planned < kMaxOver; s++) {
-        const int64_t intron = 1 + (left ? sites[s].position - sites[s].other : sites[s].other - sites[s].position);
-        if (intron < kOverFold || intron > batch.rules.introns.longest || !(strands & uint32_t(sites[s].strand)))
-            continue;
+    const auto for_each_intron = [&](auto&& visit) {
+        uint32_t visited = 0;
+        for (uint32_t s = first_site(sites, uint32_t(known.count), from);
+            s < known.count && sites[s].position < to && visited < kMaxOver; s++) {
+            const int64_t intron = 1 + (left ? sites[s].position - sites[s].other : sites[s].other - sites[s].position);
+            if (intron >= kOverFold && intron <= batch.rules.introns.longest && (strands & uint32_t(sites[s].strand)))
+                visit(visited++, sites[s].strand, intron);
+        }
+        return visited;
+    };
+    const uint32_t count = for_each_intron([](uint32_t, int64_t, int64_t) {});
+    if (!count) return;
+    const uint32_t first = take(batch.tasks[0], count);
+    if (first == kNoItem) return;
+    for_each_intron([&](uint32_t number, int64_t strand, int64_t intron) {
         BandTask task = band_task(chain, left ? point.query - rows : point.query, rows,
             point.reference - point.query - (left ? intron : 0), 0, 0, kOverMargin);
         task.fold = kOverFold;
@@ -148,12 +158,12 @@ GPUALIGN_HOST_DEVICE uint32_t plan_over_introns(
         task.band = 2 * kOverFold;
         task.begin_pin = left ? kFreeEnd : kOverMargin;
         task.end_pin = left ? kOverFold + kOverMargin : kFreeEnd;
-        task.transcript = uint8_t(sites[s].strand);
+        task.transcript = uint8_t(strand);
         task.intron = batch.rules.introns.open;
-        if (add_task(batch.tasks[0], task) == kNoItem) break;
-        planned++;
-    }
-    return planned;
+        batch.tasks[0].items[first + number] = task;
+    });
+    over[0] = first;
+    over[1] = count;
 }
 
 // Plans the alignment from a point to the read's begin or end. It takes no DP if the diagonal is best: any gap, or a
@@ -441,15 +451,13 @@ public:
     }
 
 private:
-    // The task of an end that scores most, the first if several do: it, or one of those after it over known introns of
-    // the transcript's strand.
-    GPUALIGN_HD uint32_t best_end(uint32_t number, uint32_t over) {
+    // The task of an end that scores most, the first if several do: its own, or one over a known intron of the
+    // transcript's strand.
+    GPUALIGN_HD uint32_t best_end(uint32_t number, const uint32_t (&over)[2]) {
         uint32_t best = number;
-        for (uint32_t t = 1; t <= over; t++) {
-            const BandTask& one = task(number + t);
-            if (one.score > task(best).score && (!chain_.transcript || one.transcript == chain_.transcript))
-                best = number + t;
-        }
+        for (uint32_t t = over[0]; t < over[0] + over[1]; t++)
+            if (task(t).score > task(best).score && (!chain_.transcript || task(t).transcript == chain_.transcript))
+                best = t;
         if (best != number) chain_.transcript = task(best).transcript;
         return best;
     }

@@ -104,7 +104,7 @@ GPUALIGN_HOST_DEVICE void plan_chain_end(const ChainBatch& batch, const Text& te
     const uint32_t end = plan_end(batch, text, query, chain, left, point);
     (left ? chain.left : chain.right) = end;
     if (end != kNoItem && has_introns(batch.rules))
-        (left ? chain.left_over : chain.right_over) = plan_over_introns(batch, chain, query, left, point);
+        plan_over_introns(batch, chain, query, left, point, left ? chain.left_over : chain.right_over);
 }
 
 // Plans all chains of a read.
