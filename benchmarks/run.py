@@ -113,6 +113,7 @@ BENCHMARKS = {
     "calling": Benchmark("calling.py"),
     "alt": Benchmark("alt_contigs.py", quick="--pairs 200", genomes=("chr20",)),
     "long-reads": Benchmark("long_reads.py", quick="--sets ont10 --rounds 1"),
+    "spliced": Benchmark("spliced.py", quick="--reads 500"),
     "long-devices": Benchmark(
         "long_devices.py", cuda=("--devices {device}",), quick="--mbp 3 --rounds 1", genomes=("chr20",)
     ),
