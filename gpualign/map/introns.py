@@ -71,6 +71,14 @@ class Introns:
         first, longest = order[begins], np.maximum.reduceat(overhang[order], begins)
         return cls(contig[first], start[first], end[first], strand[first], unique, multi, longest)
 
+    @classmethod
+    def added(cls, parts: tuple[Introns, ...], more: tuple[Introns, ...]) -> tuple[Introns, ...]:
+        """The parts of both; they are merged when the later ones have more introns than the first one, so that merging
+        all batches of a run takes no longer than sorting them, and memory for the distinct ones.
+        """
+        parts += more
+        return (cls.merged(parts),) if sum(map(len, parts[1:])) > sum(map(len, parts[:1])) else parts
+
     def some(self, kept: NDArray[np.bool_]) -> Introns:
         """Those where ``kept``, bool (n,), is true."""
         return Introns(*(getattr(self, field.name)[kept] for field in fields(self)))
@@ -176,23 +184,25 @@ def _star_rows(path: str) -> list[tuple[str, int, int, int]] | None:
     return rows
 
 
-def signal_of(reference: Reference, contig: int, start: int, end: int) -> bytes:
-    """The first and last two bases of an intron."""
-    at = int(reference.contig_offsets[contig])
-    return reference.sequence(at + start, at + start + 2) + reference.sequence(at + end - 2, at + end)
+def signals_of(introns: Introns, reference: Reference) -> NDArray[np.int64]:
+    """int64 (n,): STAR's numbers of the signals."""
+    offsets = reference.contig_offsets[introns.contig]
+    places = zip((offsets + introns.start).tolist(), (offsets + introns.end).tolist(), strict=True)
+    ends = (reference.sequence(start, start + 2) + reference.sequence(end - 2, end) for start, end in places)
+    return np.array([_SIGNALS.get(bases, 0) for bases in ends], np.int64)
 
 
-def reported(introns: Introns, reference: Reference) -> dict[str, Any]:
-    """The fields of the JSON report: distinct introns and those of all reads, and the latter by signal."""
-    reads, signals = introns.unique + introns.multi, dict.fromkeys(("GT-AG", "GC-AG", "AT-AC", "other"), 0)
-    rows = zip(introns.contig.tolist(), introns.start.tolist(), introns.end.tolist(), reads.tolist(), strict=True)
-    for contig, start, end, count in rows:
-        number = _SIGNALS.get(signal_of(reference, contig, start, end), 0)
-        signals[("other", "GT-AG", "GC-AG", "AT-AC")[(number + 1) // 2]] += count
-    return {"introns": {"distinct": len(introns), "of_reads": int(reads.sum()), "signals": signals}}
+def reported(introns: Introns, signals: NDArray[np.int64]) -> dict[str, Any]:
+    """The fields of the JSON report: distinct introns and those of all reads, and the latter by signal
+    (:func:`signals_of`).
+    """
+    reads = introns.unique + introns.multi
+    pairs = {"GT-AG": (1, 2), "GC-AG": (3, 4), "AT-AC": (5, 6), "other": (0,)}
+    by_signal = {name: int(reads[np.isin(signals, numbers)].sum()) for name, numbers in pairs.items()}
+    return {"introns": {"distinct": len(introns), "of_reads": int(reads.sum()), "signals": by_signal}}
 
 
-def star_table(introns: Introns, known: Introns | None, reference: Reference) -> bytes:
+def star_table(introns: Introns, signals: NDArray[np.int64], known: Introns | None, reference: Reference) -> bytes:
     """The introns as STAR's SJ.out.tab (STAR manual, section 4.4): contig, first and last base, strand (0: not known,
     1: +, 2: -), signal, whether it was known, unique and other reads, and the longest overhang.
     """
@@ -200,9 +210,9 @@ def star_table(introns: Introns, known: Introns | None, reference: Reference) ->
     of = () if known is None else zip(known.contig.tolist(), known.start.tolist(), known.end.tolist(), strict=True)
     annotated = set(of)
     lines = []
-    rows = zip(*(getattr(introns, field.name).tolist() for field in fields(introns)), strict=True)
-    for contig, start, end, strand, unique, multi, overhang in rows:
-        signal = _SIGNALS.get(signal_of(reference, contig, start, end), 0)
+    columns = [getattr(introns, field.name) for field in fields(introns)]
+    rows = zip(*(column.tolist() for column in (*columns, signals)), strict=True)
+    for contig, start, end, strand, unique, multi, overhang, signal in rows:
         shown = {1: 1, -1: 2}.get(strand, 0) or (0 if not signal else 2 - signal % 2)
         row = (start + 1, end, shown, signal, int((contig, start, end) in annotated), unique, multi, overhang)
         lines.append("\t".join((names[contig], *map(str, row))) + "\n")

@@ -12,7 +12,7 @@ from gpualign.errors import counted, shown_inputs
 from gpualign.map.alignments import Written
 from gpualign.map.formatter import RecordFormatter
 from gpualign.map.inputs import Sample
-from gpualign.map.introns import reported, star_table
+from gpualign.map.introns import Introns, reported, signals_of, star_table
 from gpualign.map.library import Library
 from gpualign.map.meth import warn_of_library
 from gpualign.map.params import left_unmapped
@@ -95,21 +95,23 @@ class MapOutputs:
         return self.statistics.summary(of_library) + duplicates_summary(self._observer.report)
 
     def report_fields(self, library: Library | None) -> dict[str, Any]:
-        """The fields of the JSON report on the sample, once this is closed."""
+        """The fields of the JSON report on the sample, once this is closed; writes the table of introns."""
         statistics, index = self.statistics, self._index
         fields = statistics.report() | {"sample": self._sample.name, "k": index.params.k, "w": index.params.w}
         fields |= statistics.conversions(index.reference.shown_names)
         if self._sample.params.splicing is not None:
-            fields |= reported(statistics.introns, index.reference)
+            fields |= self._introns(index.reference)
         fields |= {"gpu_items": statistics.on_gpu, "cpu_items": statistics.reads - statistics.on_gpu}
         return (fields if library is None else fields | library.reported) | self._observer.report
 
-    def write_introns(self) -> None:
-        """Write STAR's table of introns, if it is asked for."""
-        path, params, reference = self._sample.files.junctions_out, self._sample.params, self._index.reference
+    def _introns(self, reference: Reference) -> dict[str, Any]:
+        """Writes STAR's table of introns, if it is asked for; returns the report's fields."""
+        introns, path = Introns.merged(self.statistics.introns), self._sample.files.junctions_out
+        signals = signals_of(introns, reference)
         if path is not None:
             with open_output(path) as out:
-                out.write(star_table(self.statistics.introns, params.annotated_introns, reference))
+                out.write(star_table(introns, signals, self._sample.params.annotated_introns, reference))
+        return reported(introns, signals)
 
     def warn_of_reads(self, warn: Callable[[str], None]) -> None:
         """Print warnings about the reads."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack, closing
 from dataclasses import replace
+from functools import reduce
 
 from gpualign.map import tuning
 from gpualign.map.device.target import resident_bytes
@@ -84,7 +85,6 @@ def run_map(sample: Sample, command: str = "map") -> None:
             if backend.on_gpu and not sample.layout.held:
                 backend.close()  # while the last records are written
         report.stage("output")
-    out.write_introns()
     out.warn_of_reads(run.warn)
     report |= out.report_fields(library)
     devices = report.fields.get("devices", ())
@@ -97,24 +97,23 @@ def run_map(sample: Sample, command: str = "map") -> None:
 def with_known_introns(sample: Sample, index: MinimizerIndex, backend: Backend, factor: int) -> Sample:
     """The sample with the introns that its options name, and with those that a first pass over its reads finds."""
     files, reference = sample.files, index.reference
-    annotated: Introns | None = None
+    annotated = None if files.junctions is None else read_introns(files.junctions, reference)
 
-    def knowing(annotated: Introns | None, known: Introns) -> Sample:
-        params = replace(sample.params, annotated_introns=annotated, known_sites=known.sites(reference))
-        return replace(sample, params=params)
+    def knowing(*introns: Introns) -> Sample:
+        known = Introns.merged(introns).sites(reference)
+        return replace(sample, params=replace(sample.params, annotated_introns=annotated, known_sites=known))
 
-    if files.junctions is not None:
-        annotated = read_introns(files.junctions, reference)
-        sample = knowing(annotated, annotated)
+    given = () if annotated is None else (annotated,)
+    once = knowing(*given) if given else sample
     if not files.two_pass:
-        return sample
+        return once
+    found: tuple[Introns, ...] = ()
     with ExitStack() as stack:
-        stage = IntronSearch(RecordFormatter(index, sample, None, False)).stage()
-        reads = sample.open_reads(stack).reads(sample.options.batch_size * factor, False)
+        stage = IntronSearch(RecordFormatter(index, once, None, False)).stage()
+        reads = once.open_reads(stack).reads(sample.options.batch_size * factor, False)
         with closing(backend.run(reads, stage)) as batches:
-            found = Introns.merged(batches).supported()
-    annotated = sample.params.annotated_introns
-    return knowing(annotated, Introns.merged((annotated or Introns.none(), found)))
+            found = reduce(Introns.added, batches, found)
+    return knowing(*given, Introns.merged(found).supported())
 
 
 def parsed_by_devices(sample: Sample, index: MinimizerIndex) -> bool:

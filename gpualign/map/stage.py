@@ -190,8 +190,8 @@ class Mapping:
 class IntronSearch(Mapping):
     """Finds the introns of batches of reads, without records of them."""
 
-    def stage(self, slots: int = tuning.SLOTS) -> Stage[Reads, Introns]:  # type: ignore[override]
+    def stage(self, slots: int = tuning.SLOTS) -> Stage[Reads, tuple[Introns]]:  # type: ignore[override]
         return Stage(self.introns, self.make_kernel, self.introns, slots=slots)
 
-    def introns(self, reads: Reads, run: Run | None = None) -> Introns:
-        return introns_of(self.map_reads(reads, run).alignments)
+    def introns(self, reads: Reads, run: Run | None = None) -> tuple[Introns]:
+        return (introns_of(self.map_reads(reads, run).alignments),)

@@ -69,7 +69,7 @@ class MapStatistics:
         rarer_of_c_and_g: those of them that are the rarer of both in their read.
         insert_sizes: pairs in the library's orientation, both mates with :data:`_SURE_MAPQ`, in bins.
         on_gpu: reads that a GPU mapped.
-        introns: of spliced reads.
+        introns: of spliced reads, in parts (:meth:`Introns.added`).
         seconds: float64, :func:`thread_seconds` summed over threads.
     """
 
@@ -96,14 +96,14 @@ class MapStatistics:
     c_and_g: int = 0
     rarer_of_c_and_g: int = 0
     on_gpu: int = 0
-    introns: Introns = field(default_factory=Introns.none)
+    introns: tuple[Introns, ...] = ()
     seconds: NDArray[np.float64] = field(default_factory=lambda: np.zeros(len(_BATCH_STEPS)))
 
     def __add__(self, other: MapStatistics) -> MapStatistics:
         def total(name: str) -> Any:
             mine, theirs = getattr(self, name), getattr(other, name)
-            if isinstance(mine, Introns):
-                return Introns.merged((mine, theirs))
+            if name == "introns":
+                return Introns.added(mine, theirs)
             if np.ndim(mine) == 0:
                 return mine + theirs
             longer, shorter = (mine, theirs) if len(mine) >= len(theirs) else (theirs, mine)
@@ -205,7 +205,7 @@ def statistics_of(found: Found, params: MapParams, pairs: PairModel | None) -> M
         mapqs=mapqs,
         distances=distances,
         error_rates=rates,
-        introns=introns_of(found.alignments) if params.splicing else Introns.none(),
+        introns=(introns_of(found.alignments),) if params.splicing else (),
         insert_sizes=_none() if pairs is None else _insert_sizes(found, pairs),
     )
 

@@ -156,6 +156,9 @@ SHORT_PASSES = (
 _INTRON = 16 << 20
 SPLICED_PASSES = (*ALIGN_PASSES[:4], AlignPass("align_segments", _MIDDLE, _INTRON, _INTRON, 1, 4.0))
 
+#: passes over narrow bands, after which the strand of a transcript is chosen
+NARROW_PASSES = 2
+
 #: how gaps cost (cuda/algo/map/affine.hpp)
 GAPS = ("affine", "two_costs", "introns")
 

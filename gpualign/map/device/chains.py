@@ -178,7 +178,11 @@ class ChainSteps:
             largest: upper limit of the bytes of a DP matrix.
         """
         passes = [step for step in passes if step.minimum < largest]
-        counter = self._align(slot, launch, 0, counter, passes)
+        narrow = tuning.NARROW_PASSES if self._spliced else 0
+        counter = self._align(slot, launch, 0, counter, passes[:narrow])
+        if self._spliced:
+            self._run(slot, "choose_transcripts", launch, self._blocks)
+        counter = self._align(slot, launch, 0, counter, passes[narrow:])
         self._run(slot, "cut_chains", launch, self._blocks)
         self._align(slot, launch, 1, counter, passes)
         self._run(slot, "finish_chains", launch, self._blocks)
@@ -186,11 +190,7 @@ class ChainSteps:
     def _align(self, slot: Slot, launch: np.void, number: int, counter: int, passes: Sequence[tuning.AlignPass]) -> int:
         """Launch the passes of a round by size of the DP matrices; returns the address of the next counter."""
         budget = int(tuning.DP_SHARE * self._device.batch_budget)
-        narrow = True
         for step in passes:
-            if self._spliced and narrow and not number and step.kernel == "align_segments":
-                self._run(slot, "choose_transcripts", launch, self._blocks)
-                narrow = False
             count = max(1, min(round(step.at_once * self._multiprocessors), budget // step.memory))
             warps = min(count, tuning.CHAIN_WARPS) if step.warps == 1 else 1
             blocks = count // warps

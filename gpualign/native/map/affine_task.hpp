@@ -59,6 +59,7 @@ class AffineCodes {
 public:
     explicit AffineCodes(const ReferenceView& reference, const IntronModel& introns = {})
         : reference_(reference), introns_(introns) {
+        if (!introns.rules.open) return;  // no task has introns, and short batches would wait for the tables
         for (const TranscriptStrand strand : {kForwardTranscript, kReverseTranscript})
             for (unsigned bases = 0; bases <= kThreeBases; bases++) {
                 const auto base = [&](unsigned i) {
@@ -170,7 +171,7 @@ void trace_affine(const AffineTask& task, const AffineScores& scores, const Intr
     }
     push_cigar(result.cigar, kCigarS, uint32_t(row));
     std::reverse(result.cigar.begin(), result.cigar.end());
-    result.begin = task.diagonal + row + diagonal + (task.fold && diagonal >= task.fold ? task.jump : 0);
+    result.begin = task.diagonal + row + diagonal + jump_before(diagonal, task.fold, task.jump);
     result.score = end.value + (clip_end ? scores.clip_penalty : 0) + (row ? scores.clip_penalty : 0);
 }
 

@@ -122,7 +122,7 @@ GPUALIGN_HOST_DEVICE BandAlignment trace_band(const Group& group, const AffineSc
     cigar.push(kCigarS, uint32_t(row));
     const uint32_t count = cigar.flush();
     group.sync();
-    return {task.diagonal + row + diagonal + (task.fold && diagonal >= task.fold ? task.jump : 0),
+    return {task.diagonal + row + diagonal + jump_before(diagonal, task.fold, task.jump),
         end.value + (clip_end ? scores.clip_penalty : 0) + (row ? scores.clip_penalty : 0), count};
 }
 

@@ -68,6 +68,10 @@ GPUALIGN_HD void for_each_site(const KnownSite* sites, uint32_t count, Transcrip
         if (sites[s].strand == strand) visit(sites[s].position);
 }
 
+// Bases of the reference that a folded band leaves out before a diagonal.
+GPUALIGN_HD int32_t jump_before(int32_t diagonal, int32_t fold, int32_t jump) {
+    return fold && diagonal >= fold ? jump : 0;
+}
 // Index of the column of cell (row, diagonal) among those of a band of `rows` rows: those of the diagonals from `fold`
 // on are stored after the others.
 GPUALIGN_HD int32_t column_of(int32_t row, int32_t diagonal, int32_t rows, int32_t fold) {
