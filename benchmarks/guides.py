@@ -22,23 +22,11 @@ from typing import Any
 
 import numpy as np
 from bases import BASES
-from data import folder, read_fasta, reverse_complement
+from data import read_fasta, reverse_complement
 from harness import gpu_names, machine, save
-from synthetic_genome import make
+from synthetic_genome import indexed
 
 PAM_FACTORS = {"GG": 1.0, "AG": 0.26}
-
-
-def made(bases: int) -> tuple[Path, Path]:
-    """A genome and its index."""
-    fasta = folder() / "ref" / f"synthetic{bases}.fa"
-    fasta.parent.mkdir(parents=True, exist_ok=True)
-    if not fasta.exists():
-        make(bases, fasta, 16)
-    index = fasta.with_suffix(".gpi")
-    if not index.exists():
-        subprocess.run([sys.executable, "-m", "gpualign", "index", str(fasta), "-d", str(index)], check=True)
-    return fasta, index
 
 
 def drawn(fasta: Path, count: int) -> list[bytes]:
@@ -67,7 +55,7 @@ def searched(where: Path, guides: list[bytes], target: Path, device: str, *more:
 
 
 def on_gpu(given: argparse.Namespace, count: int, *options: object) -> dict[str, Any]:
-    fasta, index = made(given.bases)
+    fasta, index = indexed(given.bases)
     guides = drawn(fasta, count)
     index.read_bytes()  # into the page cache
     with tempfile.TemporaryDirectory() as folder:
@@ -115,7 +103,7 @@ def brute_force(text: bytes, guides: list[bytes], k: int, factors: dict[str, flo
 
 
 def check(given: argparse.Namespace) -> dict[str, Any]:
-    fasta, _ = made(given.bases)
+    fasta, _ = indexed(given.bases)
     text = max(read_fasta(fasta).values(), key=len).upper()
     guides, rng = drawn(fasta, 30), np.random.default_rng(9)
     factors = {

@@ -34,7 +34,7 @@ import numpy as np
 from bases import BASES
 from data import folder, genome, packaged, read_fasta, reverse_complement
 from harness import gpu_names, interleave, machine, ratio, save
-from synthetic_genome import make
+from synthetic_genome import indexed
 
 import gpualign
 
@@ -265,13 +265,7 @@ def command(*arguments: object) -> dict[str, Any]:
 
 
 def guides_on_gpu(rounds: int, bases: int, device: str) -> list[dict[str, Any]]:
-    reference = folder() / "ref" / f"synthetic{bases}.fa"
-    reference.parent.mkdir(parents=True, exist_ok=True)
-    if not reference.exists():
-        make(bases, reference, 16)
-    index = reference.with_suffix(".gpi")
-    if not index.exists():
-        subprocess.run([sys.executable, "-m", "gpualign", "index", str(reference), "-d", str(index)], check=True)
+    reference, index = indexed(bases)
     rng = np.random.default_rng(7)
     guides = reference.parent / "guides.txt"
     guides.write_bytes(b"\n".join(BASES[rng.integers(0, 4, 23)].tobytes() for _ in range(312)) + b"\n")

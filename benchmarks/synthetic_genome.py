@@ -16,11 +16,14 @@ Same bytes for the same size, whatever the processes.
 from __future__ import annotations
 
 import argparse
+import subprocess
+import sys
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
 from bases import BASES, complement
+from data import folder
 from numpy.typing import NDArray
 
 CONTIG = 130_000_000
@@ -96,6 +99,18 @@ def make(bases: int, output: Path, processes: int) -> None:
     with ProcessPoolExecutor(processes) as pool, open(output, "wb") as file:
         for text in pool.map(fasta_of, range(len(lengths)), lengths):
             file.write(text)
+
+
+def indexed(bases: int) -> tuple[Path, Path]:
+    """A genome and its saved index, each made once."""
+    fasta = folder() / "ref" / f"synthetic{bases}.fa"
+    fasta.parent.mkdir(parents=True, exist_ok=True)
+    if not fasta.exists():
+        make(bases, fasta, 16)
+    index = fasta.with_suffix(".gpi")
+    if not index.exists():
+        subprocess.run([sys.executable, "-m", "gpualign", "index", str(fasta), "-d", str(index)], check=True)
+    return fasta, index
 
 
 def main() -> None:

@@ -57,6 +57,9 @@ def write_pairs(where: Path, pairs: int, barcodes: list[list[bytes]]) -> None:
         file.close()
 
 
+_SEARCH = f"{sys.executable} -m gpualign search"
+
+
 def adapters(given: argparse.Namespace, where: Path) -> list[dict[str, Any]]:
     write_pairs(where, given.pairs, [])
     rows = []
@@ -69,73 +72,14 @@ def adapters(given: argparse.Namespace, where: Path) -> list[dict[str, Any]]:
             name: [where / f"{name}{mate}.fastq{packed}" for mate in (1, 2)]
             for name in ("gpualign", "cutadapt", "fastp")
         }
-        lines: dict[str, list[Any]] = {
-            "gpualign": [
-                sys.executable,
-                "-m",
-                "gpualign",
-                "search",
-                "-P",
-                ADAPTERS[0],
-                "--pattern2",
-                ADAPTERS[1],
-                *reads,
-                "--trim",
-                3,
-                "--min-length",
-                20,
-                "-t",
-                2,
-                "-q",
-                "-o",
-                out["gpualign"][0],
-                "--paired-output",
-                out["gpualign"][1],
-            ],
-            "cutadapt": [
-                "cutadapt",
-                "-j",
-                2,
-                "--compression-level",
-                1,
-                "-a",
-                ADAPTERS[0],
-                "-A",
-                ADAPTERS[1],
-                "-m",
-                20,
-                "-o",
-                out["cutadapt"][0],
-                "-p",
-                out["cutadapt"][1],
-                *reads,
-            ],
-            "fastp": [
-                "fastp",
-                "-w",
-                2,
-                "-z",
-                1,
-                "--adapter_sequence",
-                ADAPTERS[0],
-                "--adapter_sequence_r2",
-                ADAPTERS[1],
-                "-Q",
-                "-l",
-                20,
-                "-i",
-                reads[0],
-                "-I",
-                reads[1],
-                "-o",
-                out["fastp"][0],
-                "-O",
-                out["fastp"][1],
-                "-j",
-                "/dev/null",
-                "-h",
-                "/dev/null",
-            ],
+        (r1, r2), (first, second) = reads, ADAPTERS
+        lines = {
+            "gpualign": f"{_SEARCH} -P {first} --pattern2 {second} {r1} {r2} --trim 3 --min-length 20 -t 2 -q "
+            "-o {} --paired-output {}".format(*out["gpualign"]),
+            "cutadapt": f"cutadapt -j 2 --compression-level 1 -a {first} -A {second} -m 20 {r1} {r2} "
+            "-o {} -p {}".format(*out["cutadapt"]),
+            "fastp": f"fastp -w 2 -z 1 --adapter_sequence {first} --adapter_sequence_r2 {second} -Q -l 20 "
+            f"-i {r1} -I {r2} -j /dev/null -h /dev/null " + "-o {} -O {}".format(*out["fastp"]),
         }
         rows.append(compared(lines, given.rounds) | {"pairs": given.pairs, "input": "plain" if not packed else "gzip"})
         texts = [[content(path) for path in out[name]] for name in ("gpualign", "cutadapt")]
@@ -150,43 +94,15 @@ def barcodes(given: argparse.Namespace, where: Path) -> list[dict[str, Any]]:
     for mate, side in enumerate(sides, start=1):
         text = b"".join(b">b%d\n^%s\n" % named for named in enumerate(side))
         (where / f"codes{mate}.fa").write_bytes(text)
-    reads = [where / f"r{mate}.fastq" for mate in (1, 2)]
     for name in ("gpualign", "cutadapt"):
         (where / name).mkdir()
-    lines: dict[str, list[Any]] = {
-        "gpualign": [
-            sys.executable,
-            "-m",
-            "gpualign",
-            "search",
-            where / "codes1.fa",
-            *reads,
-            "--patterns2",
-            where / "codes2.fa",
-            "--trim",
-            5,
-            "--unique-dual",
-            "--split",
-            where / "gpualign",
-            "-t",
-            2,
-            "-q",
-        ],
-        "cutadapt": [
-            "cutadapt",
-            "-j",
-            2,
-            "--pair-adapters",
-            "-g",
-            f"file:{where / 'codes1.fa'}",
-            "-G",
-            f"file:{where / 'codes2.fa'}",
-            "-o",
-            where / "cutadapt/{name}_1.fastq",
-            "-p",
-            where / "cutadapt/{name}_2.fastq",
-            *reads,
-        ],
+    r1, r2 = (where / f"r{mate}.fastq" for mate in (1, 2))
+    codes1, codes2 = (where / f"codes{mate}.fa" for mate in (1, 2))
+    lines = {
+        "gpualign": f"{_SEARCH} {codes1} {r1} {r2} --patterns2 {codes2} --trim 5 --unique-dual -t 2 -q "
+        f"--split {where}/gpualign",
+        "cutadapt": f"cutadapt -j 2 --pair-adapters -g file:{codes1} -G file:{codes2} {r1} {r2} "
+        f"-o {where}/cutadapt/{{name}}_1.fastq -p {where}/cutadapt/{{name}}_2.fastq",
     }
     row = compared(lines, given.rounds) | {"pairs": given.pairs, "barcodes": BARCODES}
     differ = 0
@@ -203,10 +119,8 @@ def content(path: Path) -> bytes:
     return gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
 
 
-def compared(lines: dict[str, list[Any]], rounds: int) -> dict[str, Any]:
-    cases: dict[str, Callable[[], Timing]] = {
-        name: partial(run_timed, [str(word) for word in line]) for name, line in lines.items()
-    }
+def compared(lines: dict[str, str], rounds: int) -> dict[str, Any]:
+    cases: dict[str, Callable[[], Timing]] = {name: partial(run_timed, line.split()) for name, line in lines.items()}
     runs = interleave(cases, rounds)
     cpu = {name: [run.cpu_s for run in some] for name, some in runs.items()}
     row: dict[str, Any] = {
