@@ -290,7 +290,7 @@ Case spliced_case(std::mt19937& random) {
     int at = first;
     for (int exon = 0; exon < exons; exon++) {
         for (int i = upto(25) + 3; i > 0; i--, at++)
-            read.push_back(upto(60) ? it.text.codes[size_t(at)] : uint8_t(upto(4)));
+            read.push_back(upto(200) ? it.text.codes[size_t(at)] : uint8_t(upto(4)));
         if (exon + 1 < exons) at += 40 + upto(120);
     }
     it.words.assign(read.size() / 32 + 2, 0);
