@@ -220,8 +220,8 @@ def read_delta(path: str) -> Comparison:
         InputError: it cannot be read, is cut short or malformed, or is promer's.
     """
     with InputFile(path) as file:
-        text = b"".join(iter(lambda: file.read(1 << 24), b""))
-    return _Parser(path, text.decode("latin-1").splitlines()).comparison()
+        text = file.rest().decode("latin-1")
+    return _Parser(path, text.splitlines()).comparison()
 
 
 class _Parser:

@@ -171,8 +171,7 @@ def _star_rows(path: str) -> list[tuple[str, int, int, int]] | None:
         line = next((line for line in text.split(b"\n") if line and not line.startswith(b"#")), b"").split(b"\t")
         if len(line) != 9 or not all(field.strip().isdigit() for field in line[1:]):
             return None
-        while more := file.read(1 << 22):
-            text += more
+        text += file.rest()
     for number, row in enumerate(text.split(b"\n"), start=1):
         columns = row.split(b"\t")
         if not row or row.startswith(b"#"):

@@ -219,6 +219,10 @@ class InputFile:
         """Up to ``size`` bytes; fewer only at the end of the input."""
         return self._checked(read_fully, size)
 
+    def rest(self) -> bytes:
+        """All that is left of the input, for files that are held as text."""
+        return b"".join(iter(lambda: self.read(1 << 24), b""))
+
     def readinto(self, view: memoryview) -> int:
         """Fill ``view``; returns the number of bytes, fewer only at the end of the input."""
         return self._checked(fill, view)

@@ -79,7 +79,7 @@ def read_taxonomy(path: str) -> dict[str, list[str]]:
         InputError: a line without a tab, or a file that cannot be read.
     """
     with InputFile(path) as file:
-        text = b"".join(iter(lambda: file.read(1 << 24), b"")).decode("latin-1")
+        text = file.rest().decode("latin-1")
     taxonomy = {}
     for number, line in enumerate(text.splitlines(), 1):
         name, tab, ranks = line.partition("\t")
