@@ -111,7 +111,7 @@ class _MapCommand(click.Command):
 )
 @options_of(Seeding, "k", "w")
 @options_of(Splicing)
-@options_of(MapFiles, "junctions", "two_pass", "junctions_out")
+@options_of(MapFiles, "junctions", "two_pass", "junctions_out", "counts")
 @options_of(MapFiles, "save_index", "preload", "alt")
 @options_of(MapParams, "error_rate")
 @options_of(Seeding, "max_hits", "max_candidates")
@@ -241,7 +241,7 @@ def command(
 def _check_sheet_options(files: MapFiles, records: RecordOptions) -> None:
     """Refuse options that --samples sets for each sample, and names of files that are no endings."""
     given = {"-R": records.read_group, "--un": files.unmapped_reads, "--al": files.mapped_reads}
-    for name, value in given.items():
+    for name, value in (*given.items(), ("--two-pass", files.two_pass or None)):
         if value is not None:
             raise click.UsageError(f"{name} is for one sample: leave it out with --samples")
     for field, example in ENDINGS.items():

@@ -63,7 +63,7 @@ class FinishedSamples:
     def _digest(self, sample: Sample) -> str:
         """Digest of everything that determines the output, except the command line in its header."""
         records = replace(sample.records, command_line="")
-        inputs = [str(_stamp(path)) for path in sample.files.files]
+        inputs = [str(_stamp(path)) for path in (*sample.files.files, sample.files.junctions)]
         layout = replace(sample.layout, sort_memory=1 << 30)
         asked = sample.files, sample.params, records, layout, sample.options.output
         return digest(*map(str, (*self._run, *asked, inputs)))

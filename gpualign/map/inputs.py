@@ -25,7 +25,13 @@ from gpualign.seeds.index.minimizers import AltPart
 from gpualign.text.paths import are_same
 
 #: outputs of which `--samples` takes the endings of each sample's files, with examples
-ENDINGS = {"methylation": ".bedgraph or .cov", "coverage": ".bedgraph", "duplicate_metrics": ".metrics.txt"}
+ENDINGS = {
+    "methylation": ".bedgraph or .cov",
+    "coverage": ".bedgraph",
+    "duplicate_metrics": ".metrics.txt",
+    "junctions_out": ".SJ.out.tab",
+    "counts": ".ReadsPerGene.out.tab",
+}
 
 _reads, _index, _output = (partial(parameter, under=heading) for heading in ("Reads", "Index", "Output"))
 _which, _records = partial(parameter, under="Which alignments"), partial(parameter, under="Records and tags")
@@ -78,7 +84,17 @@ class MapFiles(SideFiles):
         False, "--two-pass", "Map all reads twice: the second time the introns that the first one found are known."
     )
     junctions_out: str | None = _introns(
-        None, "--junctions-out", "Write the introns of the reads as STAR's SJ.out.tab.", metavar="FILE"
+        None,
+        "--junctions-out",
+        "Write the introns of the reads as STAR's SJ.out.tab. With --samples: what follows each sample's name.",
+        metavar="FILE",
+    )
+    counts: str | None = _introns(
+        None,
+        "--counts",
+        "With genes in --junctions: count the reads of each gene, as STAR's ReadsPerGene.out.tab. With --samples: what "
+        "follows each sample's name.",
+        metavar="FILE",
     )
     unmapped_reads: str | None = _output(
         None,
@@ -128,7 +144,8 @@ class MapFiles(SideFiles):
         """Paths of outputs other than the main one."""
         reads = self.unmapped_reads, self.mapped_reads
         methylation = () if self.methylation is None else methylation_paths(self.methylation)
-        return (self.save_index, *reads, self.report_page, self.junctions_out, *super().written, *methylation)
+        introns = self.junctions_out, self.counts
+        return (self.save_index, *reads, self.report_page, *introns, *super().written, *methylation)
 
     @property
     def write_reads(self) -> bool:
@@ -307,8 +324,10 @@ class Sample:
             raise UsageError("two outputs go to standard output (give each a file of its own)")
         self._check_meth()
         files = self.files
-        if self.params.splicing is None and (files.junctions or files.junctions_out or files.two_pass):
-            raise UsageError("introns are those of spliced reads (add -x splice)")
+        if self.params.splicing is None and (files.junctions or files.junctions_out or files.counts or files.two_pass):
+            raise UsageError("only spliced reads have introns (add -x splice)")
+        if files.counts is not None and files.junctions is None:
+            raise UsageError("reads are counted for the genes of an annotation (add --junctions FILE.gtf)")
         if files.two_pass and "-" in files.files:
             raise UsageError("standard input cannot be read twice (leave out --two-pass, or give a file)")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,7 @@ from numpy.typing import NDArray
 from gpualign.errors import InputError
 from gpualign.map.alignments import Alignments
 from gpualign.sequences.reference import Reference
-from gpualign.text.annotation import read_annotation
-from gpualign.text.files import InputFile
+from gpualign.text.annotation import Annotation, lines_of, read_annotation
 
 #: flags above SAM's: the strand of the transcript (cuda/algo/map/sam_codes.hpp)
 _FORWARD, _REVERSE, _SECONDARY, _SUPPLEMENTARY = 0x2000, 0x4000, 0x100, 0x800
@@ -138,18 +138,25 @@ def introns_of(alignments: Alignments) -> Introns:
     return Introns.merged([found.some((flag & _SECONDARY) == 0)])
 
 
-def read_introns(path: str, reference: Reference) -> Introns:
-    """The introns of a file of genes (GTF, GFF3, BED12), or of STAR's SJ.out.tab; those of contigs that the reference
-    lacks are left out.
+def read_introns(path: str, reference: Reference) -> tuple[Introns, Annotation | None]:
+    """The introns of a file of genes (GTF, GFF3, BED12), and the genes; or the introns of STAR's SJ.out.tab. Introns on
+    contigs that the reference lacks are left out.
 
     Raises:
         InputError: the file is malformed, or no intron is on the reference.
     """
     numbers = {name: number for number, name in enumerate(reference.shown_names)}
-    rows = _star_rows(path)
-    if rows is None:
-        genes = read_annotation(path)
-        rows = []
+    lines, genes = lines_of(path), None
+    above = []
+    for line in lines:
+        above.append(line)
+        if line and not line.startswith(b"#"):
+            break
+    lines, fields_of_first = chain(above, lines), above[-1].split(b"\t") if above else []
+    if len(fields_of_first) == 9 and all(field.strip().isdigit() for field in fields_of_first[1:]):
+        rows = _star_rows(path, lines)
+    else:
+        genes, rows = read_annotation(path, lines), []
         for transcript, (a, b) in enumerate(zip(genes.exon_offsets[:-1], genes.exon_offsets[1:], strict=True)):
             name, strand = genes.contigs[genes.contig[transcript]], int(genes.strand[transcript])
             ends, starts = genes.exon_ends[a : b - 1], genes.exon_starts[a + 1 : b]
@@ -160,19 +167,14 @@ def read_introns(path: str, reference: Reference) -> Introns:
         raise InputError("no intron is on a contig of the reference (are the contigs named as there?)", path)
     columns = np.array(inside, np.int64).T
     none = np.zeros(len(inside), np.int64)
-    return Introns(columns[0].astype(np.int32), columns[1], columns[2], columns[3].astype(np.int8), none, none, none)
+    numbered = columns[0].astype(np.int32), columns[1], columns[2], columns[3].astype(np.int8)
+    return Introns(*numbered, none, none, none), genes
 
 
-def _star_rows(path: str) -> list[tuple[str, int, int, int]] | None:
-    """Rows of SJ.out.tab: contig, start, end, strand; None: the file is another one."""
+def _star_rows(path: str, lines: Iterable[bytes]) -> list[tuple[str, int, int, int]]:
+    """Rows of SJ.out.tab: contig, start, end, strand."""
     rows = []
-    with InputFile(path) as file:
-        text = file.read(1 << 16)
-        line = next((line for line in text.split(b"\n") if line and not line.startswith(b"#")), b"").split(b"\t")
-        if len(line) != 9 or not all(field.strip().isdigit() for field in line[1:]):
-            return None
-        text += file.rest()
-    for number, row in enumerate(text.split(b"\n"), start=1):
+    for number, row in enumerate(lines, start=1):
         columns = row.split(b"\t")
         if not row or row.startswith(b"#"):
             continue

@@ -105,9 +105,13 @@ class MapOutputs:
         return (fields if library is None else fields | library.reported) | self._observer.report
 
     def _introns(self, reference: Reference) -> dict[str, Any]:
-        """Writes STAR's table of introns, if it is asked for; returns the report's fields."""
-        introns, path = Introns.merged(self.statistics.introns), self._sample.files.junctions_out
+        """Writes STAR's tables of introns and genes, if they are asked for; returns the report's fields."""
+        files, genes = self._sample.files, self._sample.params.gene_exons
+        introns, path = Introns.merged(self.statistics.introns), files.junctions_out
         signals = signals_of(introns, reference)
+        if files.counts is not None and genes is not None:
+            with open_output(files.counts) as out:
+                out.write(genes.table(self.statistics.gene_counts))
         if path is not None:
             with open_output(path) as out:
                 out.write(star_table(introns, signals, self._sample.params.annotated_introns, reference))

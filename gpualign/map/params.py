@@ -14,6 +14,7 @@ from gpualign import _native
 from gpualign.checks import set_penalties, set_whole_numbers
 from gpualign.errors import UsageError, check_range, counted
 from gpualign.fields import check_choices, parameter
+from gpualign.map.gene_counts import GeneExons
 from gpualign.map.introns import Introns
 from gpualign.map.pairs import PairModel, parse_insert_size
 from gpualign.seeds.index.minimizers import IndexParams
@@ -293,7 +294,8 @@ class MapParams:
             each segment of a read.
         chaining: parameters of chaining.
         splicing: alignments have introns; None: they do not.
-        annotated_introns: those of ``--junctions``.
+        annotated_introns: introns of ``--junctions``.
+        gene_exons: its genes, for which reads are counted; None: they are not.
         known_sites: :meth:`Introns.sites` of these and of a first pass, which are preferred.
         meth: one of :data:`METH_LIBRARIES`: the reads are bisulfite or EM-seq reads; None: they are not.
     """
@@ -317,6 +319,7 @@ class MapParams:
     chaining: Chaining = SHORT_READS
     splicing: Splicing | None = None
     annotated_introns: Introns | None = field(default=None, repr=False, compare=False)
+    gene_exons: GeneExons | None = field(default=None, repr=False, compare=False)
     known_sites: tuple[NDArray[np.int64], NDArray[np.int64]] | None = field(default=None, repr=False, compare=False)
     meth: str | None = None
 

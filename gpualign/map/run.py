@@ -11,15 +11,18 @@ from contextlib import ExitStack, closing
 from dataclasses import replace
 from functools import reduce
 
+from gpualign.errors import UsageError
 from gpualign.map import tuning
 from gpualign.map.device.target import resident_bytes
 from gpualign.map.formatter import RecordFormatter
+from gpualign.map.gene_counts import GeneExons
 from gpualign.map.index import index_for
-from gpualign.map.inputs import Sample
+from gpualign.map.inputs import MapFiles, Sample
 from gpualign.map.introns import Introns, read_introns
 from gpualign.map.library import find_library
 from gpualign.map.meth import warn_of_meth
 from gpualign.map.outputs import MapOutputs
+from gpualign.map.params import MapParams
 from gpualign.map.report_page import report_page, write_page
 from gpualign.map.stage import IntronSearch, Mapping, load_index
 from gpualign.map.statistics import MAP_STEPS
@@ -29,6 +32,7 @@ from gpualign.run.malloc_tuning import reuse_memory
 from gpualign.run.run_context import RunContext
 from gpualign.run.stage import Backend
 from gpualign.seeds.index.minimizers import MinimizerIndex
+from gpualign.sequences.reference import Reference
 from gpualign.text.paths import ALIGNMENTS
 from gpualign.text.sizes import longest_read, symbols_in_files
 
@@ -69,7 +73,8 @@ def run_map(sample: Sample, command: str = "map") -> None:
             as_text = unparsed and (backend.on_gpu or not backend.local)
             reads = lanes.reads(options.batch_size * factor, as_text, allocate)
         if params.splicing is not None:
-            sample = with_known_introns(sample, index, backend, factor)
+            sample = replace(sample, params=with_annotation(files, params, index.reference))
+            sample = with_found_introns(sample, index, backend, factor) if files.two_pass else sample
             report.stage("introns")
         library, reads = find_library(index, reads, lanes.paired, params, options.threads, run.warn)
         report.stage("insert sizes")
@@ -94,26 +99,28 @@ def run_map(sample: Sample, command: str = "map") -> None:
         write_page(report_page(fields), files.report_page)
 
 
-def with_known_introns(sample: Sample, index: MinimizerIndex, backend: Backend, factor: int) -> Sample:
-    """The sample with the introns that its options name, and with those that a first pass over its reads finds."""
-    files, reference = sample.files, index.reference
-    annotated = None if files.junctions is None else read_introns(files.junctions, reference)
+def with_annotation(files: MapFiles, params: MapParams, reference: Reference) -> MapParams:
+    """The parameters with the introns and genes of ``--junctions``."""
+    if files.junctions is None:
+        return params
+    introns, genes = read_introns(files.junctions, reference)
+    if files.counts is not None and genes is None:
+        raise UsageError(f"{files.junctions} has introns but no genes, for which reads could be counted")
+    exons = None if genes is None or files.counts is None else GeneExons.of(genes, reference, files.junctions)
+    return replace(params, annotated_introns=introns, known_sites=introns.sites(reference), gene_exons=exons)
 
-    def knowing(*introns: Introns) -> Sample:
-        known = Introns.merged(introns).sites(reference)
-        return replace(sample, params=replace(sample.params, annotated_introns=annotated, known_sites=known))
 
-    given = () if annotated is None else (annotated,)
-    once = knowing(*given) if given else sample
-    if not files.two_pass:
-        return once
+def with_found_introns(sample: Sample, index: MinimizerIndex, backend: Backend, factor: int) -> Sample:
+    """The sample with the introns that a first pass over its reads finds."""
     found: tuple[Introns, ...] = ()
     with ExitStack() as stack:
-        stage = IntronSearch(RecordFormatter(index, once, None, False)).stage()
-        reads = once.open_reads(stack).reads(sample.options.batch_size * factor, False)
+        stage = IntronSearch(RecordFormatter(index, sample, None, False)).stage()
+        reads = sample.open_reads(stack).reads(sample.options.batch_size * factor, False)
         with closing(backend.run(reads, stage)) as batches:
             found = reduce(Introns.added, batches, found)
-    return knowing(*given, Introns.merged(found).supported())
+    annotated = sample.params.annotated_introns or Introns.none()
+    known = Introns.merged((annotated, Introns.merged(found).supported())).sites(index.reference)
+    return replace(sample, params=replace(sample.params, known_sites=known))
 
 
 def parsed_by_devices(sample: Sample, index: MinimizerIndex) -> bool:

@@ -25,6 +25,7 @@ from gpualign.map.meth import warn_of_meth
 from gpualign.map.outputs import MapOutputs
 from gpualign.map.params import MapParams
 from gpualign.map.report_page import write_page
+from gpualign.map.run import with_annotation
 from gpualign.map.samples_page import samples_page, totals
 from gpualign.map.sheet import SheetSample, read_sheet
 from gpualign.map.stage import Mapped, Mapping, map_batch_on_device
@@ -141,6 +142,8 @@ def run_samples(
         meth = params.meth is not None
         index = open_index(files.reference, *seeds, options.threads, shared=files.preload, meth=meth)
         index = apply_index_options(files, index, run.warn)
+        params = with_annotation(files, params, index.reference)
+        missing = [replace(job, sample=replace(job.sample, params=params)) for job in missing]
         run.report.stage("index")
         backend = opening.backend()
         run.report.stage("device")

@@ -145,7 +145,9 @@ class Mapping:
         """The records to write, and the statistics."""
         formatter = self.formatter
         found = formatter.postprocessed(found)
-        statistics = statistics_of(found, formatter.sample.params, formatter.pairs)
+        statistics = statistics_of(
+            found, formatter.sample.params, formatter.pairs, formatter.index.reference.contig_offsets
+        )
         if formatter.sample.params.meth is not None:
             found, statistics = with_conversions(
                 found, statistics, formatter.index, formatter.sample.params, formatter.sample.records.methylation_rules

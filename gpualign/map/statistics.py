@@ -70,6 +70,7 @@ class MapStatistics:
         insert_sizes: pairs in the library's orientation, both mates with :data:`_SURE_MAPQ`, in bins.
         on_gpu: reads that a GPU mapped.
         introns: of spliced reads, in parts (:meth:`Introns.added`).
+        gene_counts: of spliced reads, :meth:`GeneExons.count`.
         seconds: float64, :func:`thread_seconds` summed over threads.
     """
 
@@ -97,6 +98,7 @@ class MapStatistics:
     rarer_of_c_and_g: int = 0
     on_gpu: int = 0
     introns: tuple[Introns, ...] = ()
+    gene_counts: NDArray[np.int64] = field(default_factory=_none)
     seconds: NDArray[np.float64] = field(default_factory=lambda: np.zeros(len(_BATCH_STEPS)))
 
     def __add__(self, other: MapStatistics) -> MapStatistics:
@@ -182,8 +184,11 @@ def _of_contexts(counts: NDArray[np.int64]) -> dict[str, list[int]]:
     return {context: counts[2 * i : 2 * i + 2].tolist() for i, context in enumerate(CONTEXTS)}
 
 
-def statistics_of(found: Found, params: MapParams, pairs: PairModel | None) -> MapStatistics:
-    """The counts of one batch."""
+def statistics_of(
+    found: Found, params: MapParams, pairs: PairModel | None, contig_offsets: NDArray[np.int64]
+) -> MapStatistics:
+    """The counts of one batch. ``contig_offsets``: of the reference."""
+    genes = params.gene_exons
     lengths = found.lengths
     lengths = lengths[lengths > _native.LONGEST_END_TO_END]  # mostly none
     too_long = params.too_long(lengths)
@@ -206,6 +211,7 @@ def statistics_of(found: Found, params: MapParams, pairs: PairModel | None) -> M
         distances=distances,
         error_rates=rates,
         introns=(introns_of(found.alignments),) if params.splicing else (),
+        gene_counts=_none() if genes is None else genes.count(found.alignments, found.mates, contig_offsets),
         insert_sizes=_none() if pairs is None else _insert_sizes(found, pairs),
     )
 

@@ -8,7 +8,7 @@ bacteria. BED: a transcript a line, with its blocks if there are twelve columns.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from urllib.parse import unquote
 
@@ -68,14 +68,17 @@ class Annotation:
         return self.exon_ends[self.exon_offsets[1:] - 1]
 
 
-def read_annotation(path: str) -> Annotation:
+def read_annotation(path: str, lines: Iterable[bytes] | None = None) -> Annotation:
     """Read a file of genes; gzip and other compression are recognized.
+
+    Args:
+        lines: its lines, if they are being read already (:func:`lines_of`).
 
     Raises:
         InputError: a line is malformed, or the file has no transcript.
     """
     rows: _Rows | None = None
-    for number, line in enumerate(_lines(path), start=1):
+    for number, line in enumerate(lines_of(path) if lines is None else lines, start=1):
         if line.startswith(b"##FASTA"):
             break
         if not line or line.startswith((b"#", b"track ", b"browser ")):
@@ -99,7 +102,8 @@ def read_annotation(path: str) -> Annotation:
     return Annotation(*known, offsets_of([len(each) for each in exons]), flat[:, 0].copy(), flat[:, 1].copy())
 
 
-def _lines(path: str) -> Iterator[bytes]:
+def lines_of(path: str) -> Iterator[bytes]:
+    """The lines of a file, which may be compressed, without their ends."""
     with InputFile(path) as file:
         rest = b""
         while text := file.read(_READ):

@@ -4,9 +4,12 @@ made.
 
 from __future__ import annotations
 
+import os
 import random
 import re
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 from pathlib import Path
 
 import pysam
@@ -141,6 +144,159 @@ def test_known_introns_reach_the_ends_of_reads(cli: Cli, tmp_path: Path) -> None
     assert [record.cigarstring for record in same] == [record.cigarstring for record in records]
 
 
+def gtf_of(genes: dict[str, tuple[str, Sequence[tuple[int, int]]]]) -> str:
+    """Rows of exons, by gene: strand, and intervals as BED has them."""
+    rows = (
+        f'c\tx\texon\t{start + 1}\t{end}\t.\t{strand}\t.\tgene_id "{name}"; transcript_id "{name}.1";\n'
+        for name, (strand, exons) in genes.items()
+        for start, end in exons
+    )
+    return "".join(rows)
+
+
+def test_counts_of_genes(cli: Cli, tmp_path: Path) -> None:
+    """Reads in one gene of two, in both, in neither, in two copies of a stretch, and nowhere."""
+    contig, transcript, _ = gene(55, (200, 150, 300), (700, 5000))
+    copied = random_genome(1056, 400)
+    contig += copied + random_genome(1057, 500) + copied
+    exons = [(2000, 2200), (2900, 3050), (8050, 8350)]
+    (tmp_path / "genes.gtf").write_text(gtf_of({"late": ("-", [(8300, 8600)]), "spliced": ("+", exons)}))
+    reads = {
+        "same strand": transcript[:340],
+        "other strand": reverse_complement(transcript[100:420]),
+        "both genes": transcript,
+        "second gene": contig[8400:8700],
+        "intron": contig[4000:4300],
+        "copies": copied,
+        "nowhere": random_genome(58, 300),
+    }
+    table = tmp_path / "genes.tsv"
+    mapped(cli, tmp_path, contig, reads, "--junctions", tmp_path / "genes.gtf", "--counts", table)
+    assert table.read_text().splitlines() == [
+        "N_unmapped\t1\t1\t1",
+        "N_multimapping\t1\t1\t1",
+        "N_noFeature\t1\t3\t2",
+        "N_ambiguous\t1\t0\t0",
+        "late\t1\t0\t2",
+        "spliced\t2\t2\t1",
+    ]
+
+
+def test_a_pair_counts_once() -> None:
+    """Random pairs and single reads against a loop over their bases."""
+    import numpy as np
+
+    from gpualign.map.alignments import Alignments
+    from gpualign.map.gene_counts import GeneExons
+
+    rng = random.Random(59)
+    exons = [
+        (rng.randrange(6), rng.choice((-1, 1)), start, start + rng.randint(1, 60))
+        for start in rng.choices(range(900), k=25)
+    ]
+    bounds = np.arange(1001)
+    at = [sorted({(g, s) for g, s, start, end in exons if start <= base < end}) for base in range(1001)]
+    counted = [[g for g, _ in each] for each in at], [[s for _, s in each] for each in at]
+    offsets = np.concatenate(([0], np.cumsum([len(each) for each in at])))[:-1]
+    genes = GeneExons([f"g{i}" for i in range(6)], bounds, offsets, *(np.array([*chain(*each)]) for each in counted))
+    mates, rows, expected = [], [], np.zeros((10, 3), int)
+    for _ in range(300):
+        pair = rng.random() < 0.5
+        touched: list[set[int]] = [set(), set(), set()]
+        unique = mapped = False
+        for mate in (1, 2) if pair else (0,):
+            mates.append(mate)
+            reverse, contig, mapq = rng.random() < 0.5, rng.choice((0, 0, 0, -1)), rng.choice((0, 60))
+            start, operations = (
+                rng.randrange(800),
+                [(rng.randint(1, 20), rng.choice((0, 7, 8, 2, 3, 1, 4))) for _ in range(6)],
+            )
+            rows.append((16 * reverse, contig, start, mapq, [length << 4 | code for length, code in operations]))
+            mapped |= contig >= 0
+            if contig < 0 or mapq < 3:
+                continue
+            unique = True
+            own = (-1 if reverse else 1) * (-1 if mate == 2 else 1)
+            for length, code in operations:
+                for base in range(start, start + length) if code in (0, 7, 8) else ():
+                    for number, strand in at[base]:
+                        for column, wanted in enumerate((strand, own, -own)):
+                            touched[column] |= {number} if strand == wanted else set()
+                start += length if code in (0, 2, 3, 7, 8) else 0
+        for column, some in enumerate(touched):
+            row = 0 if not mapped else 1 if not unique else 2 if not some else 3 if len(some) > 1 else 4 + min(some)
+            expected[row, column] += 1
+    flag, contig, position, mapq, cigars = zip(*rows, strict=True)
+    n = len(rows)
+    kinds = (np.uint16, np.int32, np.int64, np.uint8)
+    columns = (np.array(column, kind) for column, kind in zip((flag, contig, position, mapq), kinds, strict=True))
+    zeros = np.zeros(n, np.int32)
+    cigar, steps = np.array([*chain(*cigars)], np.uint32), np.arange(n + 1)
+    alignments = Alignments(*columns, zeros, zeros, cigar, 6 * steps, steps)
+    found = genes.count(alignments, np.array(mates, np.uint8), np.array([0, 1000]))
+    assert found.reshape(-1, 3).tolist() == expected.tolist()
+    assert expected.min(axis=1).max() > 20
+
+
+def test_annotations_from_a_pipe(cli: Cli, tmp_path: Path) -> None:
+    """Read once: genes, and STAR's table."""
+    contig, transcript, places = gene(50, (200, 150, 300), (700, 5000))
+    reads = {"end": transcript[20:209]}
+    star = "".join(f"c\t{a + 1}\t{b}\t1\t1\t1\t5\t0\t30\n" for a, b in places)
+    genes = gtf_of({"g": ("+", [(2000, 2200), (2900, 3050), (8050, 8350)])})
+    for number, text in enumerate((star, "#!genome\n" + genes)):
+        pipe = tmp_path / f"pipe{number}"
+        os.mkfifo(pipe)
+        with ThreadPoolExecutor(1) as pool:
+            written = pool.submit(pipe.write_text, text)
+            (record,), _ = mapped(cli, tmp_path, contig, reads, "--junctions", pipe)
+            written.result()
+        assert introns(record) == [places[0]]
+
+
+def test_many_samples(cli: Cli, tmp_path: Path) -> None:
+    """Each sample has the files of a run of its own."""
+    contig, transcript, _ = gene(61, (200, 150, 300), (700, 5000))
+    (tmp_path / "genes.gtf").write_text(gtf_of({"g": ("+", [(2000, 2200), (2900, 3050), (8050, 8350)])}))
+    (tmp_path / "a.fa").write_text(f">1\n{transcript}\n>2\n{transcript[20:209]}\n")
+    (tmp_path / "b.fa").write_text(f">1\n{transcript[100:]}\n")
+    (tmp_path / "ref.fa").write_text(f">c\n{contig}\n")
+    (tmp_path / "sheet.tsv").write_text(f"sample\tfastq_1\na\t{tmp_path}/a.fa\nb\t{tmp_path}/b.fa\n")
+    words = ("map", "-x", "splice", "--junctions", tmp_path / "genes.gtf")
+    both = ("--junctions-out", ".tab", "--counts", ".tsv")
+    code, _, message = cli(
+        *words, *both, "--samples", tmp_path / "sheet.tsv", tmp_path / "ref.fa", "-o", tmp_path / "out"
+    )
+    assert code == 0, message
+    for name in "ab":
+        alone = ("--junctions-out", tmp_path / "x.tab", "--counts", tmp_path / "x.tsv", "-o", tmp_path / "x.bam")
+        code, _, message = cli(*words, tmp_path / "ref.fa", tmp_path / f"{name}.fa", *alone)
+        assert code == 0, message
+        for ending in ("tab", "tsv"):
+            assert (tmp_path / f"out/{name}.{ending}").read_text() == (tmp_path / f"x.{ending}").read_text()
+        with pysam.AlignmentFile(str(tmp_path / f"out/{name}.bam"), check_sq=False) as file:
+            assert {record.get_tag("XS") for record in file} == {"+"}
+    code, _, message = cli(*words, "--two-pass", "--samples", tmp_path / "sheet.tsv", tmp_path / "ref.fa")
+    assert code == 2
+    assert "--two-pass is for one sample" in message
+
+
+def test_sorted_and_marked_cram(cli: Cli, tmp_path: Path) -> None:
+    """CRAM holds introns and tags; of two equal reads one is a duplicate."""
+    contig, transcript, places = gene(62, (200, 150, 300), (700, 5000))
+    (tmp_path / "ref.fa").write_text(f">c\n{contig}\n")
+    (tmp_path / "reads.fa").write_text(f">a\n{transcript}\n>b\n{transcript}\n>c\n{contig[100:500]}\n")
+    out = tmp_path / "o.cram"
+    words = ("-x", "splice", tmp_path / "ref.fa", tmp_path / "reads.fa")
+    code, _, message = cli("map", *words, "--sort", "--mark-duplicates", "--write-index", "-o", out)
+    assert code == 0, message
+    with pysam.AlignmentFile(str(out), reference_filename=str(tmp_path / "ref.fa")) as file:
+        records = list(file.fetch("c", 2950, 2960))
+    assert [introns(record) for record in records] == [places, places]
+    assert sorted(record.is_duplicate for record in records) == [False, True]
+    assert [record.get_tag("XS") for record in records] == ["+", "+"]
+
+
 def test_a_second_pass_knows_the_introns_of_the_first(cli: Cli, tmp_path: Path) -> None:
     contig, transcript, places = gene(51, (200, 150, 300), (700, 5000))
     reads = {"a": transcript, "b": transcript[5:], "end": transcript[20:209]}
@@ -183,7 +339,9 @@ def test_the_report_counts_introns(cli: Cli, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("--two-pass",), "introns are those of spliced reads (add -x splice)"),
+        (("--two-pass",), "only spliced reads have introns (add -x splice)"),
+        (("-x", "splice", "--counts", "other.tsv"), "(add --junctions FILE.gtf)"),
+        (("-x", "splice", "--counts", "other.tsv", "--junctions", "star.tab"), "star.tab has introns but no genes"),
         (("--max-intron", "5000"), "options of introns need -x splice or splice:hq"),
         (("-x", "splice", "--max-intron", "3"), "the longest intron (--max-intron)"),
         (("-x", "splice", "--junctions", "other.bed"), "no intron is on a contig of the reference"),
@@ -192,7 +350,8 @@ def test_the_report_counts_introns(cli: Cli, tmp_path: Path) -> None:
 def test_wrong_options(cli: Cli, tmp_path: Path, words: tuple[str, ...], sentence: str) -> None:
     (tmp_path / "ref.fa").write_text(f">c\n{random_genome(60, 2000)}\n")
     (tmp_path / "other.bed").write_text("d\t10\t500\tt\t0\t+\t10\t500\t0\t2\t50,50\t0,440\n")
-    files = [str(tmp_path / word) if word == "other.bed" else word for word in words]
+    (tmp_path / "star.tab").write_text("c\t101\t500\t1\t1\t0\t3\t0\t20\n")
+    files = [str(tmp_path / word) if "." in word else word for word in words]
     code, _, message = cli("map", tmp_path / "ref.fa", tmp_path / "ref.fa", *files)
     assert code != 0
     assert sentence in message
