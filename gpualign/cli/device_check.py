@@ -25,6 +25,7 @@ SELF_TESTS: dict[str, str] = {
     "map's records": "gpualign.map.device.self_test:self_tests_of_records",
     "mems": "gpualign.seeds.matches.self_test:self_tests",
     "pairwise": "gpualign.align.score.device.self_test:self_tests",
+    "align": "gpualign.align.genomes.self_test:self_tests",
     "bounded gaps": "gpualign.align.score.device.self_test:self_tests_of_gaps",
     "search": "gpualign.align.patterns.device:self_tests",
     "verify": "gpualign.align.edit.device.kernel:self_tests",

@@ -54,9 +54,11 @@ def command(**values: Any) -> None:
     files = values.pop("files")
     if len(files) > 2:
         raise UsageError("give REF and QUERY, or a FILE.delta")
-    given = [name for name in ("min_match", "min_cluster", "max_gap", "extend") if values[name] is not None]
+    given = [name for name in ("min_match", "min_cluster", "max_gap", "extend", "resume") if values[name] is not None]
     if len(files) == 1 and (kinds or strands or given):
-        raise UsageError("FILE.delta holds alignments: options of how sequences are aligned need REF and QUERY")
+        raise UsageError(
+            "FILE.delta holds alignments: options of how sequences are aligned, and --resume, need REF and QUERY"
+        )
     values["kind"] = kinds[0] if kinds else None
     values["strands"] = strands[0] if strands else None
     outputs = take(AlignOutputs, values)

@@ -134,6 +134,13 @@ class AlignOutputs:
         "Draw the 20,000 longest alignments, the query's records in the reference's order: .png or .svg.",
         metavar="FILE",
     )
+    resume: str | None = parameter(
+        None,
+        "--resume",
+        "Save the alignments of finished batches of the query in DIR, and resume from those already there.",
+        under="Running",
+        metavar="DIR",
+    )
 
     def __post_init__(self) -> None:
         for option, given, known in (

@@ -27,6 +27,7 @@ from gpualign.run.gpu.kernel import DeviceKernel
 from gpualign.run.run_context import RunContext
 from gpualign.run.select import Work
 from gpualign.run.stage import Backend, Run, Stage
+from gpualign.run.tiles import Tiles, digest
 from gpualign.seeds.index.minimizers import MinimizerIndex, build_index
 from gpualign.seeds.matches.cpu import Matches, MemColumns, Piece, Search, join_columns
 from gpualign.seeds.matches.index import MemsIndex, index_for
@@ -160,13 +161,26 @@ def compare(
     paths: tuple[str, str],
     keep_bases: bool,
     progress: Progress,
+    resume: str | None = None,
 ) -> Comparison:
-    """Align all query records to a reference."""
+    """Align all query records to a reference.
+
+    Args:
+        resume: folder of finished batches, which are found again by their records and the number of the first one.
+    """
     aligner = GenomeAligner(reference, params, threads)
+    of_run = digest(reference, replace(params, filter=None, min_length=0))
+    tiles = None if resume is None else Tiles(resume, of_run, Blocks, "align")
     queries = _Queries(keep_bases)
     parts = [NO_BLOCKS]
     for batch in filter(len, batches):
-        parts.append(aligner.align(batch, len(queries.names), backend))
+        number = 0 if tiles is None else int(digest(batch.bases, batch.base_offsets, len(queries.names))[:15], 16)
+        blocks = None if tiles is None else tiles.load(number)
+        if blocks is None:
+            blocks = aligner.align(batch, len(queries.names), backend)
+            if tiles is not None:
+                tiles.keep(number, blocks)
+        parts.append(blocks)
         queries.add(batch)
         progress.update(len(batch.bases))
     sides = reference_side(paths[0], reference, keep_bases), queries.side(paths[1])
@@ -213,6 +227,7 @@ def run_align(
                     (shown_path(reference), shown_path(files[1])),
                     keep_bases,
                     progress,
+                    outputs.resume,
                 )
             if not len(comparison.query.names):
                 run.warn("no query records")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import random
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -64,6 +65,34 @@ def test_the_delta_file_is_that_of_nucmer(
 def test_threads_and_batches_change_nothing(cli: Cli, tmp_path: Path, way: tuple[str, ...]) -> None:
     files = written(tmp_path, 16, 0.06)
     assert cli("align", *files, "--maxmatch", "-q", *way)[1] == cli("align", *files, "--maxmatch", "-q")[1]
+
+
+def test_a_run_goes_on_where_it_ended(cli: Cli, tmp_path: Path) -> None:
+    draw = random.Random(6)
+    contigs = ["".join(draw.choices("ACGT", k=70_000)) for _ in range(3)]
+    reference = write_fasta(tmp_path / "a.fa", contigs)
+    query = write_fasta(tmp_path / "b.fa", [contig[:30_000] + "C" + contig[30_000:] for contig in contigs])
+    command, kept = ("align", reference, query, "-q", "--batch-size", "1K"), tmp_path / "kept"
+    expected = cli(*command)[1]
+    resumed = (*command, "--resume", kept)
+    assert cli(*resumed)[1] == expected
+    tiles = sorted(kept.glob("*.tile"), key=lambda tile: tile.stat().st_mtime_ns)
+    assert len(tiles) == 3
+    untouched = [tile.stat().st_mtime_ns for tile in tiles]
+    tiles[1].write_bytes(b"damaged")
+    tiles[2].unlink()
+    code, out, errors = cli(*resumed[:3], *resumed[4:], "--filter", "1")
+    assert (code, out.count(b"\n0\n"), "is damaged: computing it again" in errors) == (0, 3, True)
+    assert cli(*resumed)[1] == expected
+    assert [tile.stat().st_mtime_ns == before for tile, before in zip(tiles, untouched, strict=True)] == [
+        True,
+        False,
+        False,
+    ]
+    write_fasta(query, [contig[:50_000] + contig[50_001:] for contig in contigs])  # other records are not in it
+    assert cli(*resumed)[1] == cli(*command)[1] != expected
+    code, _, errors = cli(*resumed, "-l", "30")
+    assert (code, "tiles of another run" in errors) == (2, True)
 
 
 def test_a_delta_file_by_hand(cli: Cli, small: tuple[Path, Path]) -> None:
@@ -236,6 +265,7 @@ def test_deltas_of_other_sequences(cli: Cli, small: tuple[Path, Path], tmp_path:
         (("a.fa", "b.fa", "--mum", "--maxmatch"), "mutually exclusive"),
         (("a.fa", "b.fa", "-f", "-r"), "mutually exclusive"),
         (("x.delta", "--maxmatch"), "FILE.delta holds alignments"),
+        (("x.delta", "--resume", "kept"), "FILE.delta holds alignments"),
         (("a.fa", "b.fa", "c.fa"), "give REF and QUERY"),
         (("a.fa", "b.fa", "-o", "x.vcf"), "x.vcf is named as vcf (write it with --vcf)"),
         (("a.fa", "b.fa", "--coords", "c", "--coords-style", "x"), "'x' is none of"),

@@ -29,6 +29,7 @@ GOOD = {
 FAULTS = {
     **GOOD,
     "map --save-index": "map {folder}/ref.fa {folder}/reads.fq --save-index {out}/saved.gpi",
+    "align --resume": "align -l 12 -c 12 {folder}/ref.fa {folder}/reads.fq --resume {out}/tiles",
     "pairwise --resume": "pairwise {folder}/reads.fq --resume {out}/tiles",
     "map --sort": "map {folder}/ref.fa {folder}/reads.fq --output-format bam --sort --mark-duplicates",
     "pairwise --output-format parquet": "pairwise {folder}/reads.fq --output-format parquet",
@@ -51,6 +52,7 @@ FULL_DISK = {
     "align": "align -l 12 -c 12 ref.fa many.fq -o {disk}/output",
     "verify": "verify many.fq many.fq -o {disk}/output",
     "pairwise": "pairwise hundred.fq -o {disk}/output",
+    "align, tiles": "align -l 12 -c 12 ref.fa many.fq -o /dev/null --resume {disk}/tiles",
     "pairwise, tiles": "pairwise hundred.fq -o /dev/null --resume {disk}/tiles",
     "pairwise --max-gaps": "pairwise --max-gaps 2 hundred.fq reads.fq -o {disk}/output",
     "search": "search -k 9 hundred.fq many.fq -o {disk}/output",

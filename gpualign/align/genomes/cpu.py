@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpualign import _native
+from gpualign.align.genomes.extensions import GAP_EXTEND, GAP_OPEN, MATCH, MISMATCH, Extensions
 from gpualign.align.score.alignments import PairAlignments
 from gpualign.align.score.cpu import Candidates, align_strand
 from gpualign.align.score.problem import PairProblem
+from gpualign.run.abi import struct
 from gpualign.run.gpu.device import Device
 from gpualign.run.gpu.kernel import DeviceKernel
 from gpualign.run.stage import Backend, Run, Stage
@@ -27,8 +29,8 @@ from gpualign.sequences.reference import Reference
 _BLOCK_CELLS, _BLOCK_PAIRS = 1 << 25, 1 << 12
 #: bytes of one thread's traceback tables
 _TABLE_BYTES = 1 << 28
-#: nucmer's scores: a match, a mismatch, a gap's first and further bases
-MATCH, MISMATCH, GAP_OPEN, GAP_EXTEND = 3, -7, 10, 7
+#: extensions that one thread takes, and a device
+_CPU_TASKS, _DEVICE_TASKS = 64, 1 << 14
 
 
 @dataclass(frozen=True)
@@ -118,11 +120,12 @@ class Joiner:
             simplify=params.simplify,
             to_border=params.to_end,
         )
-        self._threads = threads
+        self._rows = self._native.codes
+        self._threads, self._reach = threads, params.break_length
 
-    def join(self, batch: SequenceBatch, matches: StrandMatches, backend: Backend) -> JoinedColumns:
-        """The alignments of a batch of query records; the result does not depend on the backend or on threads."""
-        joined = self._native.align(
+    def clusters(self, batch: SequenceBatch, matches: StrandMatches) -> _native.GenomeAlignments:
+        """The clusters of a batch, to be extended and joined."""
+        return self._native.align(
             batch.bases,
             batch.base_offsets,
             strands=matches.strands,
@@ -132,6 +135,21 @@ class Joiner:
             lengths=matches.lengths,
             threads=self._threads,
         )
+
+    def extensions(self, joined: _native.GenomeAlignments, backward: bool) -> Extensions:
+        """What joining is going to need; the backward ones once the forward ones are taken."""
+        return Extensions(joined, self._rows, self._reach, joined.searches(backward).view(struct("ExtendTask")))
+
+    def join(self, batch: SequenceBatch, matches: StrandMatches, backend: Backend) -> JoinedColumns:
+        """The alignments of a batch of query records; the result does not depend on the backend or on threads."""
+        joined = self.clusters(batch, matches)
+        for backward in (False, True):
+            extensions = self.extensions(joined, backward)
+            size = _DEVICE_TASKS if backend.on_gpu else _CPU_TASKS
+            parts = (extensions.part(i, i + size) for i in range(0, len(extensions), size))
+            ends = [np.empty(0, struct("Extension")), *backend.run(parts, EXTENSION)]
+            joined.take(backward, np.concatenate(ends).view(np.uint8))
+        joined.join()
         query, query_offsets, target, target_offsets, low, high = joined.rectangles()
         problem = _problem(EncodedSequences([], query, query_offsets), EncodedSequences([], target, target_offsets))
         paths = list(backend.run(_blocks(problem, low, high), _stage(problem)))
@@ -139,6 +157,23 @@ class Joiner:
         counts = [np.diff(path.cigar_offsets) for path in paths if path.cigar_offsets is not None]
         offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.concatenate([np.empty(0, np.int64), *counts]))])
         return JoinedColumns(*joined.finish(np.concatenate([np.empty(0, np.uint32), *cigars]), offsets))
+
+
+def _extended(extensions: Extensions, run: Run) -> NDArray[np.void]:
+    """By a device, and by the CPU where it had too little memory."""
+    ends: NDArray[np.void] = run(lambda _: extensions)
+    if (left := np.flatnonzero(ends["n"] == 0)).size:
+        ends[left] = replace(extensions, tasks=extensions.tasks[left]).on_cpu()
+    return ends
+
+
+def _extension_kernel(device: Device) -> DeviceKernel[Extensions, NDArray[np.void]]:
+    from gpualign.align.genomes.device import ExtensionKernel  # only devices need it
+
+    return ExtensionKernel(device)
+
+
+EXTENSION: Stage[Extensions, NDArray[np.void]] = Stage(Extensions.on_cpu, _extension_kernel, _extended)
 
 
 def _problem(queries: EncodedSequences, targets: EncodedSequences) -> PairProblem:

@@ -1,4 +1,5 @@
 // Alignments between genomes from their exact matches, and what differs in alignments.
+#include <cstring>
 #include <memory>
 
 #include "align/genomes/joins.hpp"
@@ -20,6 +21,8 @@ struct Codes {
     explicit Codes(size_t size) : codes(size + 2, kNoBase) {}
     uint8_t* begin() { return codes.data() + 1; }
     const uint8_t* begin() const { return codes.data() + 1; }
+    // With both ends; `owner` keeps them.
+    Output<const uint8_t> array(nb::handle owner) const { return {codes.data(), {codes.size()}, owner}; }
 };
 
 constexpr uint8_t no_query_base = 5;  // other than the reference's, so that they do not match
@@ -58,6 +61,7 @@ public:
     }
 
     const JoinOptions& options() const { return options_; }
+    const Codes& codes() const { return reference_; }
     Bases contig(size_t i) const { return {reference_.begin() + offsets_[i], offsets_[i + 1] - offsets_[i]}; }
 
     // The pairs of one query record, in the order in which their first clusters are found.
@@ -122,7 +126,8 @@ public:
     GenomeAlignments(const GenomeAligner& aligner, const uint8_t* bases, const int64_t* offsets, size_t records,
         size_t strands, bool reverse_alone, const Matches& matches, int threads)
         : options_(aligner.options()), forward_(size_t(offsets[records] - offsets[0])),
-          reverse_(size_t(offsets[records] - offsets[0])), threads_(threads) {
+          reverse_(size_t(offsets[records] - offsets[0])),
+          texts_{aligner.codes().codes.data(), {forward_.codes.data(), reverse_.codes.data()}}, threads_(threads) {
         parallel_for(threads, records, [&](size_t r, int) {
             for (int64_t i = offsets[r]; i < offsets[r + 1]; i++) {
                 const uint8_t code = base_code(bases[i]), own = code == kNoBase ? no_query_base : code;
@@ -135,25 +140,83 @@ public:
             [&](size_t r, int) { by_record[r] = aligner.pairs_of(r, strands, reverse_alone, matches); });
         for (std::vector<Pair>& pairs : by_record)
             for (Pair& pair : pairs) pairs_.push_back(std::move(pair));
-        std::vector<std::pair<size_t, size_t>> clusters;
-        for (size_t p = 0; p < pairs_.size(); p++)
-            for (size_t c = 0; c < pairs_[p].clusters.size(); c++) clusters.push_back({p, c});
         parallel_for(threads, pairs_.size(), [&](size_t p, int) {
             Pair& pair = pairs_[p];
             const int64_t from = offsets[pair.record] - offsets[0],
                           length = offsets[pair.record + 1] - offsets[pair.record];
             const Bases query[2] = {{forward_.begin() + from, length}, {reverse_.begin() + from, length}};
-            pair.joiner =
-                std::make_unique<Joiner>(aligner.contig(pair.contig), query, std::move(pair.clusters), options_);
+            pair.joiner = std::make_unique<Joiner>(
+                texts_, aligner.contig(pair.contig), query, std::move(pair.clusters), options_);
         });
-        for_parts(
-            clusters, [](const std::pair<size_t, size_t>& c, Pair& pair) { pair.joiner->search_forward(c.second); });
-        for_parts(
-            clusters, [](const std::pair<size_t, size_t>& c, Pair& pair) { pair.joiner->search_backward(c.second); });
-        parallel_for(threads, pairs_.size(), [&](size_t p, int) { pairs_[p].found = pairs_[p].joiner->join(); });
-        find_rectangles();
+        for (size_t p = 0; p < pairs_.size(); p++)
+            for (size_t c = 0; c < pairs_[p].joiner->clusters(); c++) clusters_.push_back({p, c});
     }
     GenomeAlignments(const GenomeAlignments&) = delete;
+
+    // The codes of the query's forward or reverse strands.
+    const Codes& codes(bool reverse) const { return reverse ? reverse_ : forward_; }
+
+    // Extensions that joining is going to need: forward ones, or then backward ones.
+    auto searches(bool backward) {
+        std::vector<ExtendTask> all;
+        plan(backward, all);
+        return to_numpy_words(std::move(all));
+    }
+
+    void plan(bool backward, std::vector<ExtendTask>& all) {
+        nb::gil_scoped_release release;
+        constexpr size_t together = 16;
+        std::vector<std::vector<ExtendTask>> tasks((clusters_.size() + together - 1) / together);
+        std::vector<std::vector<Searched>> searched(tasks.size());
+        parallel_for(threads_, tasks.size(), [&](size_t i, int) {
+            for (size_t c = i * together; c < std::min(clusters_.size(), (i + 1) * together); c++) {
+                const auto add = [&](size_t anchor, const ExtendTask& task) {
+                    tasks[i].push_back(task);
+                    searched[i].push_back({c, anchor});
+                };
+                Joiner& joiner = *pairs_[clusters_[c].first].joiner;
+                if (backward) joiner.plan_backward(clusters_[c].second, add);
+                else joiner.plan_forward(clusters_[c].second, add);
+            }
+        });
+        all.clear();
+        searched_.clear();
+        for (size_t i = 0; i < tasks.size(); i++) {
+            all.insert(all.end(), tasks[i].begin(), tasks[i].end());
+            searched_.insert(searched_.end(), searched[i].begin(), searched[i].end());
+        }
+    }
+
+    // Where these of the extensions end.
+    auto extended(Input<uint64_t> words) const {
+        const auto* tasks = reinterpret_cast<const ExtendTask*>(words.data());
+        std::vector<Extension> found(words.size() * sizeof(uint64_t) / sizeof(ExtendTask));
+        {
+            nb::gil_scoped_release release;
+            for (size_t i = 0; i < found.size(); i++) found[i] = texts_.extend(tasks[i], options_.scores);
+        }
+        std::vector<uint8_t> bytes(found.size() * sizeof(Extension));
+        std::memcpy(bytes.data(), found.data(), bytes.size());
+        return to_numpy(std::move(bytes));
+    }
+
+    // Takes the ends of all extensions of searches().
+    void take(bool backward, Input<uint8_t> bytes) {
+        if (bytes.size() != searched_.size() * sizeof(Extension))
+            throw nb::value_error("not an end for each extension");
+        for (size_t i = 0; i < searched_.size(); i++) {
+            Extension found;
+            std::memcpy(&found, bytes.data() + i * sizeof found, sizeof found);
+            const auto [pair, cluster] = clusters_[searched_[i].cluster];
+            if (backward) pairs_[pair].joiner->take_backward(cluster, found);
+            else pairs_[pair].joiner->take_forward(cluster, searched_[i].anchor, found);
+        }
+    }
+
+    void join() {
+        parallel_for(threads_, pairs_.size(), [&](size_t p, int) { pairs_[p].found = pairs_[p].joiner->join(); });
+        find_rectangles();
+    }
 
     // Rectangles that are to be aligned globally, the query's bases as queries: codes and offsets of both, and the
     // diagonals (target - query) of the paths.
@@ -260,14 +323,6 @@ private:
         const uint8_t *rows, *columns;
     };
 
-    template <class Search> void for_parts(const std::vector<std::pair<size_t, size_t>>& clusters, Search&& search) {
-        constexpr size_t together = 16;
-        parallel_for(threads_, (clusters.size() + together - 1) / together, [&](size_t i, int) {
-            for (size_t c = i * together; c < std::min(clusters.size(), (i + 1) * together); c++)
-                search(clusters[c], pairs_[clusters[c].first]);
-        });
-    }
-
     static int64_t mismatches(const uint8_t* rows, const uint8_t* columns, int64_t length) {
         int64_t found = 0;
         for (int64_t i = 0; i < length; i++) found += rows[i] != columns[i];
@@ -297,9 +352,16 @@ private:
         return {part, pair.joiner->reference().codes + part.a, pair.joiner->strand(found.reverse).codes + part.b};
     }
 
+    struct Searched {
+        size_t cluster, anchor;
+    };
+
     const JoinOptions options_;
     Codes forward_, reverse_;
+    const Texts texts_;
     std::vector<Pair> pairs_;
+    std::vector<std::pair<size_t, size_t>> clusters_;  // of which pair
+    std::vector<Searched> searched_;
     std::vector<Rectangle> rectangles_;
     const int threads_;
 };
@@ -327,11 +389,26 @@ void bind_genomes(nb::module_& m) {
             nb::arg("reference"), nb::kw_only(), nb::arg("min_cluster"), nb::arg("max_gap"), nb::arg("diagonal"),
             nb::arg("diagonal_share"), nb::arg("match"), nb::arg("mismatch"), nb::arg("gap_open"),
             nb::arg("gap_extend"), nb::arg("reach"), nb::arg("extend"), nb::arg("simplify"), nb::arg("to_border"))
+        .def_prop_ro(
+            "codes", [](nb::handle self) { return nb::cast<const GenomeAligner&>(self).codes().array(self); },
+            "uint8, the reference's bases, and one more at either end.")
         .def("align", &align, nb::arg("bases"), nb::arg("base_offsets"), nb::kw_only(), nb::arg("strands"),
             nb::arg("match_offsets"), nb::arg("starts"), nb::arg("references"), nb::arg("lengths"), nb::arg("threads"),
             nb::rv_policy::take_ownership,
             "Join the matches of each strand (1 forward, 2 reverse, 3 both) of each record; starts are on the strand.");
     nb::class_<GenomeAlignments>(m, "GenomeAlignments", "Alignments of a batch of records, some parts of them missing.")
+        .def(
+            "codes",
+            [](nb::handle self, bool reverse) {
+                return nb::cast<const GenomeAlignments&>(self).codes(reverse).array(self);
+            },
+            nb::arg("reverse"), "uint8, the bases of the query's strands, and one more at either end.")
+        .def("searches", &GenomeAlignments::searches, nb::arg("backward"),
+            "Extensions to be computed, first all forward ones: words of ExtendTask.")
+        .def("extended", &GenomeAlignments::extended, nb::arg("tasks"), "Where they end: bytes of Extension.")
+        .def("take", &GenomeAlignments::take, nb::arg("backward"), nb::arg("found"), "Take the ends of all of them.")
+        .def("join", &GenomeAlignments::join, nb::call_guard<nb::gil_scoped_release>(),
+            "Join clusters, once all extensions are there.")
         .def("rectangles", &GenomeAlignments::rectangles,
             "The missing parts: (query codes, offsets, target codes, offsets, lowest and highest diagonal).")
         .def("finish", &GenomeAlignments::finish, nb::arg("cigars"), nb::arg("cigar_offsets"),

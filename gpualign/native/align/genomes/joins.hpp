@@ -22,6 +22,19 @@ struct Bases {
     int64_t length;
 };
 
+// The codes of all sequences of a batch, as tasks of extensions name them: the reference's, and the query's strands'.
+struct Texts {
+    const uint8_t* rows;
+    const uint8_t* columns[2];
+
+    Extension extend(const ExtendTask& task, const ExtendScores& scores) const {
+        static thread_local std::vector<int32_t> memory;
+        const AllColumns all{task.m};
+        if (memory.size() < size_t(kExtendRows * all.size())) memory.resize(size_t(kExtendRows * all.size()));
+        return extend_task(OneLane(), all, task, rows, columns, scores, memory.data());
+    }
+};
+
 struct JoinOptions {
     ExtendScores scores;
     bool extend, simplify, to_border;  // ends; leave out covered clusters; ends reach a sequence's end if they can
@@ -56,9 +69,11 @@ class Joiner {
 public:
     static constexpr int64_t max_extension = 10000;  // rows and columns of a search
 
-    // strands: the query's forward and reverse strand.
-    Joiner(const Bases& reference, const Bases (&strands)[2], std::vector<Cluster> clusters, const JoinOptions& options)
-        : reference_(reference), strands_{strands[0], strands[1]}, options_(options), clusters_(std::move(clusters)) {
+    // strands: the query's forward and reverse strand; both and the reference are parts of `texts`.
+    Joiner(const Texts& texts, const Bases& reference, const Bases (&strands)[2], std::vector<Cluster> clusters,
+        const JoinOptions& options)
+        : texts_(texts), reference_(reference), strands_{strands[0], strands[1]}, options_(options),
+          clusters_(std::move(clusters)) {
         // not a stable sort: nucmer's order of clusters with one beginning
         std::sort(
             clusters_.begin(), clusters_.end(), [](const Cluster& x, const Cluster& y) { return x.a0() < y.a0(); });
@@ -70,18 +85,25 @@ public:
     const Bases& reference() const { return reference_; }
     const Bases& strand(bool reverse) const { return strands_[reverse]; }
 
-    // ---- searches ahead: of each cluster in any order and thread; first all forward ones ----
+    // ---- searches ahead: add(anchor, ExtendTask), of each cluster in any order and thread; first all forward ones
+    // ----
     size_t clusters() const { return clusters_.size(); }
-    void search_forward(size_t c) {
-        if (ahead_[c].covered) return;
-        for (size_t i = 0; i < clusters_[c].anchors.size(); i++) forward(c, i);
+    template <class Add> void plan_forward(size_t c, Add&& add) {
+        for (size_t i = 0; !ahead_[c].covered && i < clusters_[c].anchors.size(); i++)
+            if (const auto task = forward_task(c, i)) add(i, *task);
     }
-    void search_backward(size_t c) {
+    template <class Add> void plan_backward(size_t c, Add&& add) {
         if (!options_.extend || ahead_[c].covered || ahead_[c].target_of_another.load(std::memory_order_relaxed))
             return;
-        const Cluster& cluster = clusters_[c];
-        ahead_[c].backward = search_back(cluster.reverse, cluster.a0(), cluster.b0(), 0, 0, true);
+        add(0, backward_task(clusters_[c].reverse, clusters_[c].a0(), clusters_[c].b0(), 0, 0, true));
     }
+    void take_forward(size_t c, size_t i, const Extension& found) {
+        Ahead::Gap& gap = ahead_[c].gaps[i];
+        gap.found = found;
+        if (found.reached && gap.target != none)
+            ahead_[gap.target].target_of_another.store(true, std::memory_order_relaxed);
+    }
+    void take_backward(size_t c, const Extension& found) { ahead_[c].backward = found; }
 
     std::vector<Joined> join() {
         std::vector<Joined> found;
@@ -218,13 +240,13 @@ private:
         return best;
     }
 
-    // The search after anchor i of cluster c.
-    const Ahead::Gap& forward(size_t c, size_t i) {
+    // The search after anchor i of cluster c, unless its outcome is known.
+    std::optional<ExtendTask> forward_task(size_t c, size_t i) {
         Ahead::Gap& gap = ahead_[c].gaps[i];
         const Cluster& cluster = clusters_[c];
         const Anchor& anchor = cluster.anchors[i];
         const bool last = i + 1 == cluster.anchors.size();
-        if (gap.found.n || (last && !options_.extend)) return gap;
+        if (gap.found.n || (last && !options_.extend)) return std::nullopt;
         ExtendMode mode{false, false};
         int64_t a = reference_.length - 1, b = strands_[cluster.reverse].length - 1;
         if (!last) {
@@ -235,20 +257,32 @@ private:
             mode = {gap.target == none, gap.target == none && options_.to_border};
         }
         const int64_t a1 = anchor.a + anchor.length - 1, b1 = anchor.b + anchor.length - 1;
-        const int too_far = (a - a1 >= max_extension) + (b - b1 >= max_extension);
-        const int32_t n = int32_t(std::min(a - a1 + 1, max_extension)),
-                      m = int32_t(std::min(b - b1 + 1, max_extension));
-        if (too_far) mode.optimal = true;
-        if (too_far == 2) mode.to_border = false;
-        if (!mode.optimal && is_bridged(n, m)) {
-            gap.found = {n, m, -n, m, n, m, true};
-        } else {
-            gap.found = search<1>(cluster.reverse, a1, b1, n, m, mode);
-            if (too_far) gap.found.reached = false;
-        }
-        if (last && gap.found.reached && gap.target != none)
-            ahead_[gap.target].target_of_another.store(true, std::memory_order_relaxed);
-        return gap;
+        const ExtendTask found = task(false, cluster.reverse, a1, b1, a - a1, b - b1, mode);
+        if (found.flags & kExtendOptimal || !is_bridged(found.n, found.m)) return found;
+        take_forward(c, i, {found.n, found.m, -found.n, found.m, found.n, found.m, true});
+        return std::nullopt;
+    }
+    const Ahead::Gap& forward(size_t c, size_t i) {
+        if (const auto task = forward_task(c, i)) take_forward(c, i, texts_.extend(*task, options_.scores));
+        return ahead_[c].gaps[i];
+    }
+
+    // A backward search from (a, b) to (a0, b0).
+    ExtendTask backward_task(bool reverse, int64_t a, int64_t b, int64_t a0, int64_t b0, bool optimal) const {
+        return task(true, reverse, a, b, a - a0, b - b0, {optimal, options_.to_border});
+    }
+
+    // From a pair of equal bases at (a, b) to the one that is so many rows and columns away.
+    ExtendTask task(
+        bool backward, bool reverse, int64_t a, int64_t b, int64_t rows, int64_t columns, ExtendMode mode) const {
+        const int too_far = (rows >= max_extension) + (columns >= max_extension), step = backward ? -1 : 1;
+        int32_t flags = backward ? kExtendBackward : 0;
+        if (reverse) flags |= kExtendReverse;
+        if (too_far) flags |= kExtendCut;
+        if (mode.optimal || too_far) flags |= kExtendOptimal;
+        if (mode.to_border && too_far < 2) flags |= kExtendToBorder;
+        return {reference_.codes - texts_.rows + a - step, strands_[reverse].codes - texts_.columns[reverse] + b - step,
+            int32_t(std::min(rows + 1, max_extension)), int32_t(std::min(columns + 1, max_extension)), flags, 0};
     }
 
     // Whether a search through so many rows and columns is sure to come to their end: no cell of an optimal path is so
@@ -258,25 +292,6 @@ private:
         const int64_t pairs = std::min(n, m), gap = std::max(n, m) - pairs;
         return n + m <= s.reach &&
                s.gap_open + gap * s.gap_extend + pairs * (2 * s.match - s.mismatch) < int64_t(s.match) * s.reach;
-    }
-
-    // A backward search from (a, b) to (a0, b0).
-    Extension search_back(bool reverse, int64_t a, int64_t b, int64_t a0, int64_t b0, bool optimal) const {
-        const int too_far = (a - a0 >= max_extension) + (b - b0 >= max_extension);
-        const ExtendMode mode{optimal || too_far, options_.to_border && too_far < 2};
-        Extension found = search<-1>(reverse, a, b, int32_t(std::min(a - a0 + 1, max_extension)),
-            int32_t(std::min(b - b0 + 1, max_extension)), mode);
-        if (too_far) found.reached = false;
-        return found;
-    }
-
-    template <int Step>
-    Extension search(bool reverse, int64_t a, int64_t b, int32_t n, int32_t m, ExtendMode mode) const {
-        static thread_local std::vector<int32_t> memory;
-        if (int64_t(memory.size()) < extend_scores(m)) memory.resize(size_t(extend_scores(m)));
-        const uint8_t *rows = reference_.codes + a - Step, *columns = strands_[reverse].codes + b - Step;
-        return gpualign::extend([=](int32_t i) { return rows[Step * i]; }, [=](int32_t j) { return columns[Step * j]; },
-            n, m, options_.scores, mode, memory.data());
     }
 
     // Extends the last of `found`, which is at the beginning of an anchor, backwards; joins it to the alignment that it
@@ -289,7 +304,8 @@ private:
         // what was searched without an aim is the same where it has stayed after that
         const bool known = ahead && !options_.to_border &&
                            (before == none || (a - ahead->far_n + 1 > a0 && b - ahead->far_m + 1 > b0));
-        Extension end = known ? *ahead : search_back(fresh.reverse, a, b, a0, b0, before == none);
+        const Extension end =
+            known ? *ahead : texts_.extend(backward_task(fresh.reverse, a, b, a0, b0, before == none), options_.scores);
         if (before != none && end.reached) {
             found.pop_back();
             Joined& joined = found[before];
@@ -325,6 +341,7 @@ private:
         alignment.parts.push_back({a, b, n, m, low, high, false});
     }
 
+    const Texts texts_;
     const Bases reference_, strands_[2];
     const JoinOptions options_;
     std::vector<Cluster> clusters_;

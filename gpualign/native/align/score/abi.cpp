@@ -1,5 +1,6 @@
 #include "abi/pairwise.hpp"
 
+#include "abi/extend.hpp"
 #include "abi/fields.hpp"
 
 namespace gpualign {
@@ -23,6 +24,10 @@ std::vector<AbiStruct> pairwise_abi() {
         GPUALIGN_STRUCT(TraceResult, score, matches, mismatches, openings, gaps, runs, query_start, query_end,
             target_start, target_end),
         GPUALIGN_STRUCT(AlignmentEnd, score, i, j),
+        GPUALIGN_STRUCT(ExtendScores, match, mismatch, gap_open, gap_extend, reach),
+        GPUALIGN_STRUCT(ExtendTask, row, column, n, m, flags, unused),
+        GPUALIGN_STRUCT(Extension, n, m, low, high, far_n, far_m, reached),
+        GPUALIGN_STRUCT(ExtendLaunch, rows, forward, reverse, tasks, found, ticket, scores, count),
         abi_struct<PartWalk>("PartWalk", {GPUALIGN_FIELDS(Walk, i, j, state), {"padding", 20, "i4", 0, 4},
                                              GPUALIGN_FIELDS(PartWalk, result, operation, length)})};
 }
