@@ -28,6 +28,7 @@ SELF_TESTS: dict[str, str] = {
     "align": "gpualign.align.genomes.self_test:self_tests",
     "bounded gaps": "gpualign.align.score.device.self_test:self_tests_of_gaps",
     "search": "gpualign.align.patterns.device:self_tests",
+    "sintax": "gpualign.seeds.words.device:self_tests",
     "verify": "gpualign.align.edit.device.kernel:self_tests",
 }
 

@@ -7,8 +7,7 @@ from typing import Any
 import click
 
 from gpualign.fields import take
-from gpualign.options import command_line, debug_option, options_of, output_option
-from gpualign.params import RunOptions
+from gpualign.options import options_of, output_option, run_options, take_run_options
 from gpualign.sintax.params import SintaxFiles, SintaxParams
 
 
@@ -17,9 +16,8 @@ from gpualign.sintax.params import SintaxFiles, SintaxParams
 @options_of(SintaxFiles)
 @options_of(SintaxParams)
 @output_option
-@options_of(RunOptions, "threads", "progress", "quiet", "json")
-@debug_option
-def command(debug: bool, **values: Any) -> None:
+@run_options
+def command(**values: Any) -> None:
     """Classify the sequences of SEQS by taxonomy, with the SINTAX algorithm.
 
     Of 32 random words of 8 bases, 100 times, the reference that has most votes for its taxonomy; of equal ones the
@@ -33,7 +31,7 @@ def command(debug: bool, **values: Any) -> None:
       gpualign sintax asvs.fa --db references.fa --cutoff 0.8 -o taxonomy.tsv
       gpualign sintax asvs.fa --db silva.fa --taxonomy silva.tsv --strand both
     """
+    options = take_run_options(values)
     from gpualign.sintax.run import run_sintax
 
-    files, params = take(SintaxFiles, values), take(SintaxParams, values)
-    run_sintax(params, files, take(RunOptions, values | {"command_line": command_line()}))
+    run_sintax(take(SintaxParams, values), take(SintaxFiles, values), options)

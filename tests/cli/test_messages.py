@@ -22,9 +22,7 @@ from tests.helpers.soak import some_of
 Cli = Callable[..., tuple[int, bytes, str]]
 
 DEADLINE_S = 60
-COMMANDS = {
-    name: text + ("" if name in ("index", "derep", "sintax") else " --device cpu") for name, text in GOOD.items()
-}
+COMMANDS = {name: text + ("" if name in ("index", "derep") else " --device cpu") for name, text in GOOD.items()}
 COMMANDS["map --bam"] = COMMANDS["map"] + " --bam"
 COMMANDS["completion"] = "completion bash"
 

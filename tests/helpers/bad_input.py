@@ -395,7 +395,7 @@ SITUATIONS = [
     Situation("share above 1", "pairwise --id 97 {folder}/reads.fq", 2, "0.97"),
     Situation("unknown column", "pairwise --userfields nonsense {folder}/reads.fq", 2, "nonsense"),
     *_every("unknown option", "--no-such-option", 2, "--no-such-option"),
-    *_every("device that is not there", "--device cuda:99", 4, "", but=("index", "derep", "sintax")),
+    *_every("device that is not there", "--device cuda:99", 4, "", but=("index", "derep")),
 ]
 
 

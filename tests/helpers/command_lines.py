@@ -84,6 +84,7 @@ SAME_BYTES = {
     "cluster, single": "cluster {reads} --id 0.8 --linkage single",
     "pairwise, nearest": "pairwise {reads} {reads} --id 0.8 --top 2 --top-ties --strand both",
     "chimeras": "chimeras {reads} --denovo",
+    "sintax": "sintax {reads} --db {genomes} --strand both",
     "lcs-filter": "lcs-filter -Q {query} -n 50 --strand both --subsequence {reads}",
     "lcs-filter, streamed": "lcs-filter -Q {query} -n 0 --input-order {reads}",
 }
@@ -107,6 +108,7 @@ ON_DASK = {
     "pairwise --id": "pairwise few.fa reads.fq --id 0.7 --blast6",
     "cluster": "cluster reads.fq --id 0.6 --strand both -p --batch-size 4K",
     "cluster, single linkage": "cluster few.fa --id 0.5 --linkage single",
+    "sintax": "sintax reads.fq --db genomes.fa --strand both --batch-size 40K",
     "max gaps": "pairwise few.fa --max-gaps 2 --batch-size 4K",
     "max gaps, best": "pairwise few.fa query.fa --max-gaps 1 --best",
     "lcs-filter": "lcs-filter -Q query.fa reads.fq -n 20 --strand both --subsequence --batch-size 10K",
@@ -132,6 +134,7 @@ TIMELINES = {
     "lcs-filter": (["lcs-filter", "--multi-query", "-Q", AMPLICONS, AMPLICONS], "compute"),
     "mems": (["mems", "-maxmatch", "-l", "40", GENOMES, READS], "compute"),
     "verify": (["verify", AMPLICONS, AMPLICONS, "-e", "0.9"], "compute"),
+    "sintax": (["sintax", AMPLICONS, "--db", AMPLICONS], "compute"),
 }
 
 #: ten times the input in the same memory; pairwise holds its sequences, so it gets ten times the pairs, and so do the
@@ -189,7 +192,6 @@ LEFT_OUT = {
         "markdup": "tests/markdup",
         "index": "tests/seeds/index",
         "derep": "tests/derep",
-        "sintax": "tests/sintax",
     },
     "ON_DASK": {
         "sort": "not on a cluster",
@@ -197,7 +199,6 @@ LEFT_OUT = {
         "index": "not on a cluster",
         "align": "not on a cluster",
         "derep": "not on a cluster",
-        "sintax": "not on a cluster",
         "chimeras": "tests/chimeras",
     },
     "GROWING": {
@@ -218,7 +219,6 @@ LEFT_OUT = {
         "cluster": "as pairwise",
         "align": "tests/genomes",
         "derep": "tests/derep",
-        "sintax": "tests/sintax",
         "chimeras": "tests/chimeras",
     },
     "REPORTS": {"index": "no report"},

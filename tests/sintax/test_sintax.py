@@ -10,9 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpualign import _native
-from gpualign.text.labels import RANKS, common_ranks, ranks_in, taxonomy_of
+from gpualign.seeds.words.cpu import DrawnBest, QueryWords, References, draw_on_cpu
+from gpualign.sequences.batch import join_bytes
+from gpualign.text.labels import common_ranks, ranks_in, taxonomy_of
 from tests.helpers.commands import program
+from tests.helpers.implementations import native_level
 from tests.helpers.sequences import mutate, reverse_complement
 
 
@@ -30,7 +32,7 @@ def random_bases(rng: random.Random, length: int) -> str:
     return "".join(rng.choices("ACGT", k=length))
 
 
-def naive(queries: list[str], references: list[str]) -> list[list[int]]:
+def naive(queries: list[str], references: list[str]) -> list[list[int | None]]:
     """The reference of each bootstrap of each query: most words of the subset, then the shortest, then the first."""
 
     def words(text: str) -> list[str]:
@@ -54,29 +56,30 @@ def naive(queries: list[str], references: list[str]) -> list[list[int]]:
                 subset.add(of_query[((z ^ z >> 31) >> 32) * len(of_query) >> 32])
             counts = [len(subset & each) for each in known]
             first = min(range(len(references)), key=lambda r: (-counts[r], len(references[r]), r))
-            if counts[first] > 1:
-                best.append(first)
+            best.append(first if counts[first] > 1 else None)
         winners.append(best)
     return winners
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_votes_are_those_of_the_naive_program(seed: int) -> None:
+def test_draws_are_those_of_the_naive_program(level: str, seed: int) -> None:
     """Near relatives, which differ in their words by little, and unrelated ones, some with ambiguity codes."""
     rng = random.Random(seed)
     roots = [random_bases(rng, 150) for _ in range(5)]
     references = [mutate(rng, rng.choice(roots), rng.choice((0, 0.02, 0.1))) for _ in range(150)] + ["ACGTN" * 30, "A"]
     queries = [mutate(rng, rng.choice(roots), rng.choice((0.01, 0.05, 0.3))) for _ in range(12)]
-    names = np.zeros((len(references), len(RANKS)), np.int32)
-    names[:, 0] = np.arange(len(references)) + 1  # each its own
-    text = np.frombuffer("".join(references).encode(), np.uint8)
-    index = _native.SintaxClassifier(text, np.cumsum([0, *map(len, references)]), names.ravel())
-    asked = np.frombuffer("".join(queries).encode(), np.uint8)
-    found, agree, successful, _ = index.classify(asked, np.cumsum([0, *map(len, queries)]), False, 2)
-    for i, winners in enumerate(naive(queries, references)):
-        assert successful[i] == len(winners)
-        first = max(dict.fromkeys(winners), key=winners.count)
-        assert (found[9 * i] - 1, agree[9 * i]) == (first, winners.count(first))
+    text, offsets = join_bytes([each.encode() for each in references])
+    order = np.argsort(np.argsort(np.diff(offsets), kind="stable")).astype(np.int32)
+    similar = np.array(rng.sample(range(len(references)), len(references)), np.int32)
+    with native_level(level):
+        words = QueryWords.of(*join_bytes([each.encode() for each in queries]))
+        drawn = draw_on_cpu(References(text, offsets, similar, order, threads=2), words, False)
+        halves = [
+            draw_on_cpu(References(text, offsets, similar, order), words.part(*at), False) for at in ((0, 5), (5, 12))
+        ]
+    expected = [[-1 if best is None else order[best] for best in winners] for winners in naive(queries, references)]
+    assert drawn.best.tolist() == expected
+    assert DrawnBest.join(halves).best.tolist() == expected
 
 
 @pytest.fixture

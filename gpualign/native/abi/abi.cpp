@@ -21,7 +21,7 @@ static auto abi_structs() {
     std::vector<AbiStruct> entries;
     std::map<std::string, std::string> names;  // of types
     for (const auto& command : {bounded_gaps_abi(), map_abi(), chains_abi(), mems_abi(), pairwise_abi(), search_abi(),
-             text_abi(), verify_abi()})
+             text_abi(), verify_abi(), words_abi()})
         for (const AbiStruct& entry : command) {
             names[entry.type] = entry.name;
             entries.push_back(entry);

@@ -71,5 +71,6 @@ std::vector<AbiStruct> pairwise_abi();
 std::vector<AbiStruct> text_abi();
 std::vector<AbiStruct> search_abi();
 std::vector<AbiStruct> verify_abi();
+std::vector<AbiStruct> words_abi();
 
 }  // namespace gpualign

@@ -27,22 +27,24 @@ void check(const Input<int32_t>& numbers, const Input<int64_t>& offsets) {
 // first.
 void most_words(
     const words::WordRows& index, std::string_view part, size_t few, int32_t limit, std::vector<int32_t>& found) {
-    words::QueryWords query(index, part, false);
+    words::QueryWords query(index, part);
     std::vector<std::pair<uint32_t, int32_t>> best;  // the most words first
     for (size_t block = 0; block < index.blocks() && int32_t(block) * words::block_sequences < limit; block++) {
         const uint64_t* const* const rows = query.rows(block);
         for (int vector = 0; vector < words::block_vectors; vector++) {
             const int32_t first = int32_t(block) * words::block_sequences + vector * 512;
             if (first >= limit) break;
-            words::Counts counts;
-            for (uint32_t i = 0; i < query.size(); i += words::rows_added) counts.add(rows + i, vector * 8);
-            const uint32_t least = best.size() < few ? 0 : best.back().first;
-            counts.each_above(least, [&](uint32_t count, int32_t at) {
-                if (first + at >= limit || (best.size() == few && count <= best.back().first)) return;
+            words::RowCounts counts;
+            for (uint32_t i = 0; i < query.size(); i += words::RowCounts::kRows)
+                counts.add([&](uint32_t row) { return words::BitWord<words::Bits>::load(rows[i + row] + vector * 8); });
+            const words::Bits more = counts.at_least(best.size() < few ? 1 : best.back().first + 1);
+            words::each_bit(more, [&](uint32_t at) {
+                const uint32_t count = counts.of(at);
+                if (first + int32_t(at) >= limit || (best.size() == few && count <= best.back().first)) return;
                 if (best.size() == few) best.pop_back();
                 const auto after = std::upper_bound(best.begin(), best.end(), count,
                     [](uint32_t value, const auto& other) { return value > other.first; });
-                best.insert(after, {count, first + at});
+                best.insert(after, {count, first + int32_t(at)});
             });
         }
     }

@@ -8,27 +8,15 @@
 #pragma once
 #include "abi/search.hpp"
 #include "algo/common/dna.hpp"
+#include "algo/common/ranks.hpp"
 #include "algo/align/patterns/column.hpp"
 
 namespace gpualign {
 
 GPUALIGN_HD uint64_t search_word_mask(int bases) { return (uint64_t(1) << (2 * bases)) - 1; }
 
-GPUALIGN_HD int bits_of(uint64_t x) {
-#if defined(__CUDA_ARCH__)
-    return __popcll(x);
-#else
-    return __builtin_popcountll(x);
-#endif
-}
-
 GPUALIGN_HD bool is_marked(const SearchTable& table, uint64_t word) {
     return table.marked[word >> 6] >> (word & 63) & 1;
-}
-
-// How many marked words there are before a word; `ranks` has that of each 64.
-GPUALIGN_HD uint32_t rank_of(const uint64_t* marked, const uint32_t* ranks, uint64_t word) {
-    return ranks[word >> 6] + uint32_t(bits_of(marked[word >> 6] & ((uint64_t(1) << (word & 63)) - 1)));
 }
 
 // Calls each(seed) for the seeds of a marked word.

@@ -1,0 +1,1 @@
+"""Which of many sequences have which words of 8 bases."""
