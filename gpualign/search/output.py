@@ -19,7 +19,7 @@ from gpualign.search.select import FoundHits
 from gpualign.sequences.offsets import offsets_of
 from gpualign.text.annotation import read_annotation
 from gpualign.text.output_file import OutputFile, open_output
-from gpualign.text.table import Column, Names, cigars, constant, format_rows, integers, signs, texts
+from gpualign.text.table import Column, Names, cigars, constant, format_rows, integers, signs, texts, texts_or_star
 from gpualign.text.table_output import Kind
 
 _UNASSIGNED = "unassigned"
@@ -35,6 +35,7 @@ def columns_of(params: SearchParams, files: SearchFiles) -> dict[str, Kind]:
     columns |= {"distance": "integer"}
     columns |= {"cigar": "text", "matched": "text"} if params.path else {}
     columns |= {"score": "number"} if files.score is not None else {}
+    columns |= {"variants": "text"} if files.variants is not None else {}
     genes: dict[str, Kind] = {"gene": "text", "feature": "text", "gene_distance": "integer"}
     return columns | (genes if files.annotate is not None else {})
 
@@ -44,6 +45,7 @@ class Writer:
 
     def __init__(self, params: SearchParams, patterns: Patterns, files: SearchFiles) -> None:
         self._params, self._patterns, self._form = params, patterns, files.form
+        self._of_variants = files.variants is not None
         self._names, self._lower = Names(patterns.names), files.matched == "lower"
         self._score = None if files.score is None else Score(files.score)
         self._genes = None if files.annotate is None else Genes(read_annotation(files.annotate))
@@ -64,6 +66,8 @@ class Writer:
         columns = make(found, hits, target)
         if scores is not None:
             columns.append(_numbers_or_star(scores))
+        if self._of_variants:
+            columns.append(texts_or_star(hits.variants, hits.variants_offsets))
         if self._genes is not None:
             names = found.names.tobytes()
             ends = found.name_offsets.tolist()

@@ -202,6 +202,12 @@ class SearchFiles:
         "nearest gene; of GTF, GFF3 or BED.",
         metavar="FILE",
     )
+    variants: str | None = _columns(
+        None,
+        "--variants",
+        "Also find sites that only alleles of a VCF or BCF file make, and write which alleles.",
+        metavar="FILE",
+    )
     header: bool = header_field()
     reference: str | None = _output(None, "--reference", "FASTA for targets in CRAM.", metavar="FILE")
 
@@ -217,4 +223,4 @@ class SearchFiles:
     @property
     def inputs(self) -> tuple[str | None, ...]:
         """All paths that are read."""
-        return (self.patterns, *self.targets, None if self.score == "mit" else self.score, self.annotate)
+        return (self.patterns, *self.targets, None if self.score == "mit" else self.score, self.annotate, self.variants)

@@ -28,6 +28,7 @@ from gpualign.search.params import SearchFiles, SearchParams
 from gpualign.search.patterns import given_patterns, make_patterns, read_patterns
 from gpualign.search.select import FoundHits, found_in, joined_groups, joined_parts, merged_parts, one_of_each, selected
 from gpualign.search.targets import Item, TargetBatch, prepare, read_items
+from gpualign.search.variants import Variants
 from gpualign.sequences.reference import Reference
 from gpualign.streaming.ordered import run_ordered
 from gpualign.text.output_file import open_output
@@ -66,11 +67,15 @@ def run_search(params: SearchParams, files: SearchFiles, options: RunOptions) ->
         named = (
             given_patterns(files.given) if files.patterns is None else read_patterns(files.patterns, params.alphabet)
         )
-    patterns = make_patterns(named, params, size, files.patterns)
+    variants = None if files.variants is None else Variants(files.variants)
+    patterns = make_patterns(named, params, size, files.patterns, 0 if variants is None else variants.longest)
     if files.split is not None:
         check_split(patterns.names)
-    if (files.score or files.annotate) and files.form != "table":
-        raise UsageError(f"--{files.form} has no columns for scores and genes: leave it out")
+    if (files.score or files.annotate or files.variants) and files.form != "table":
+        raise UsageError(f"--{files.form} has no columns for scores, genes and variants: leave it out")
+    if variants is not None and (params.alphabet != "dna" or params.ends == "free"):
+        raise UsageError("variants are of dna: --variants cannot be used with other alphabets or --ends free")
+    unused = variants is not None
     counts, writer = HitCounts(patterns), Writer(params, patterns, files)
     sums = None if files.summary is None else GuideSums(patterns, params.bulges, files.score is not None)
     output = run.table(columns_of(params, files), files.header) if files.form == "table" else run.output()
@@ -87,12 +92,13 @@ def run_search(params: SearchParams, files: SearchFiles, options: RunOptions) ->
                 params,
                 patterns,
                 files.form,
-                search(params, patterns, backend, items, options.threads, files.split is not None),
+                search(params, patterns, backend, items, options.threads, files.split is not None, variants),
             ):
                 if splitter is None and files.split is not None:
                     kind = "fasta" if found.records is None or found.records.qualities is None else "fastq"
                     splitter = Splitter(files.split, patterns, options.threads, stack, kind)
                 counts.add(found)
+                unused = unused and not (variants is not None and variants.on(found.names, found.name_offsets))
                 scores = writer.scores(found)
                 out.write(writer.lines(found, scores))
                 if sums is not None:
@@ -110,6 +116,10 @@ def run_search(params: SearchParams, files: SearchFiles, options: RunOptions) ->
         from gpualign.search.plot import draw
 
         draw(counts, files.plot, params.merge)
+    if variants is not None and variants.left_out:
+        run.warn(f"{counted(variants.left_out, 'symbolic or long allele')} left out ({files.variants})")
+    if unused and counts.targets:
+        run.warn(f"no target has a variant (are the contigs' names those of {files.variants}?)")
     if counts.targets == 0:
         run.warn("there are no targets")
     hits = int(counts.hits.sum())
@@ -128,17 +138,19 @@ def search(
     items: Iterable[Item],
     threads: int,
     keep: bool = False,
+    variants: Variants | None = None,
 ) -> Iterator[FoundHits]:
     """Hits of each batch of targets, in order.
 
     Args:
         threads: that search batches with too many hits, in pieces.
         keep: with the targets themselves.
+        variants: make further sites.
     """
     groups = patterns.groups(_GROUP) if patterns.text <= _SHORT_TEXT else [patterns]
     read = partial(prepare, params, keep)
-    stage = search_stage(read, partial(found_in, params, len(groups) == 1))
-    of_all = search_stage(read, partial(found_in, params, True))
+    stage = search_stage(read, partial(found_in, params, variants, len(groups) == 1))
+    of_all = search_stage(read, partial(found_in, params, variants, True))
     shares = (Share(group, item) for item in items for group in groups)
     with proteins_want(_PROTEINS):
         batches = backend.run(shares, stage)

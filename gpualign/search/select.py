@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from gpualign.align.patterns.cpu import Patterns, SearchHits
 from gpualign.search.params import SearchParams
 from gpualign.search.targets import RecordPart, TargetBatch
+from gpualign.search.variants import Variants
 from gpualign.sequences.batch import SequenceBatch
-from gpualign.sequences.offsets import offsets_of, positions_of
+from gpualign.sequences.offsets import offsets_of
 from gpualign.sequences.strands import COMPLEMENT
 
 _COMPLEMENTS = np.frombuffer(COMPLEMENT, np.uint8)
@@ -47,16 +48,24 @@ class FoundHits:
 
 
 def found_in(
-    params: SearchParams, all_patterns: bool, patterns: Patterns, targets: TargetBatch, hits: SearchHits
+    params: SearchParams,
+    variants: Variants | None,
+    all_patterns: bool,
+    patterns: Patterns,
+    targets: TargetBatch,
+    hits: SearchHits,
 ) -> FoundHits:
     """The hits of a batch that can be wanted whatever the next batch has.
 
     Args:
+        variants: make further sites.
         all_patterns: no other patterns are looked for in the batch.
     """
     if params.path and len(hits):
         matched, offsets = _matched(targets, hits)
         hits = replace(hits, matched=matched, matched_offsets=offsets)
+    if variants is not None:
+        hits = variants.with_sites(patterns, targets, hits)
     origin = targets.origin[hits.target]
     moved = replace(hits, target=targets.target[hits.target], start=hits.start + origin, end=hits.end + origin)
     part = None if targets.part is None else replace(targets.part, text=())
@@ -70,12 +79,8 @@ def found_in(
 
 def _matched(targets: TargetBatch, hits: SearchHits) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """The text of each hit, as the pattern reads it."""
-    text, lengths = targets.sequence(), hits.end - hits.start
-    at = positions_of(targets.text.offsets[hits.target] + hits.start, lengths)
-    offsets = offsets_of(lengths)
-    minus = np.repeat(hits.minus.astype(bool), lengths)
-    backward = np.repeat(2 * targets.text.offsets[hits.target] + hits.start + hits.end - 1, lengths) - at
-    symbols = text[np.where(minus, backward, at)]
+    at, minus, offsets = hits.positions(targets.text.offsets)
+    symbols = targets.sequence()[at]
     return np.where(minus, _COMPLEMENTS[symbols], symbols), offsets
 
 
@@ -117,7 +122,7 @@ def _best_of_targets(params: SearchParams, patterns: Patterns, hits: SearchHits)
 
 def merged(hits: SearchHits, reach: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """One hit for each locus: hits of a pattern on a strand that overlap, each the next, are one. It is that with the
-    fewest errors, of these the leftmost.
+    fewest errors, of these the leftmost that the target has without variants.
 
     Args:
         reach: int64 (n,), where each hit ends, or the locus that it stands for.
@@ -134,7 +139,7 @@ def merged(hits: SearchHits, reach: NDArray[np.int64]) -> tuple[NDArray[np.int64
     after = np.maximum.accumulate(reach[order] + shift)
     begins = np.flatnonzero(np.append([True], (hits.start[order] + shift)[1:] >= after[:-1]))
     locus = np.repeat(np.arange(len(begins)), np.diff(np.append(begins, len(hits))))
-    chosen = order[np.lexsort((hits.distance[order], locus))[begins]]
+    chosen = order[np.lexsort((hits.of_variants[order], hits.distance[order], locus))[begins]]
     ends = np.maximum.reduceat(reach[order], begins)
     back = np.argsort(chosen)
     return chosen[back], ends[back]

@@ -25,7 +25,7 @@ from gpualign.text.bgzf import BGZF_END
 from gpualign.text.deflate_packages import isal
 from gpualign.text.output_file import OutputFile, open_output
 from gpualign.text.paths import is_packed
-from gpualign.text.table import Column, constant, format_rows, integers, texts
+from gpualign.text.table import Column, constant, format_rows, integers, texts, texts_or_star
 
 _UNASSIGNED = "unassigned"
 #: flags of unmapped records: a single read, R1, R2
@@ -135,8 +135,10 @@ def _records(form: Form, batch: SequenceBatch, flags: int | tuple[int, int]) -> 
     flag = np.resize(np.array(flags), count)
     columns: list[Column] = [texts(batch.names, batch.name_offsets, rows), integers(flag)]
     columns += [constant(text, count) for text in ("*", "0", "0", "*", "*", "0", "0")]
-    columns.append(_or_star(batch.bases, batch.base_offsets))
-    columns.append(constant("*", count) if batch.qualities is None else _or_star(batch.qualities, batch.base_offsets))
+    columns.append(texts_or_star(batch.bases, batch.base_offsets))
+    columns.append(
+        constant("*", count) if batch.qualities is None else texts_or_star(batch.qualities, batch.base_offsets)
+    )
     lines = format_rows(columns, count)
     if batch.comments is not None and batch.comment_offsets is not None:
         kept: tuple[Any, ...] = (batch.comments, batch.comment_offsets)
@@ -153,15 +155,6 @@ def _records(form: Form, batch: SequenceBatch, flags: int | tuple[int, int]) -> 
     if form.kind == "sam":
         return np.frombuffer(lines, np.uint8)
     return _native.bam_records(np.frombuffer(lines, np.uint8), np.zeros(0, np.uint8), np.zeros(1, np.int64))[0]
-
-
-def _or_star(text: NDArray[np.uint8], offsets: NDArray[np.int64]) -> Column:
-    """A column of texts, with * for empty ones."""
-    empty = np.diff(offsets) == 0
-    if not empty.any():
-        return texts(text, offsets, np.arange(len(empty)))
-    with_star = np.insert(text, offsets[:-1][empty], ord("*"))
-    return texts(with_star, offsets_of(np.diff(offsets) + empty), np.arange(len(empty)))
 
 
 def appended(

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.sequences.batch import join_bytes
+from gpualign.sequences.offsets import offsets_of
 
 Column = tuple[Any, ...]
 
@@ -27,6 +28,14 @@ class Names:
 def texts(text: NDArray[np.uint8], offsets: NDArray[np.int64], index: NDArray[Any], prefix: str = "") -> Column:
     """A column of the texts at the indices ``index`` (p,) of joined texts."""
     return ("text", prefix, text, offsets, np.ascontiguousarray(index, np.int64))
+
+
+def texts_or_star(text: NDArray[np.uint8], offsets: NDArray[np.int64]) -> Column:
+    """A column of joined texts (p,), with ``*`` for empty ones."""
+    empty = np.diff(offsets) == 0
+    if empty.any():
+        text, offsets = np.insert(text, offsets[:-1][empty], ord("*")), offsets_of(np.diff(offsets) + empty)
+    return texts(text, offsets, np.arange(len(empty)))
 
 
 def integers(values: NDArray[Any], prefix: str = "") -> Column:

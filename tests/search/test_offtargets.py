@@ -173,7 +173,7 @@ def test_nearest_genes_by_brute_force(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "status", "message"),
     [
-        ("--score mit --bed", 2, "--bed has no columns for scores and genes"),
+        ("--score mit --bed", 2, "--bed has no columns for scores, genes and variants"),
         ("--score mit", 2, "--score mit is for guides of 20 bases, not 8"),
         ("--score {table}", 3, "factors:2: a line is a mismatch and its factor"),
         ("--score {none}", 3, "No such file"),

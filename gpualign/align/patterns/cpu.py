@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from gpualign import _native
 from gpualign.sequences.columns import Columns
+from gpualign.sequences.offsets import offsets_of, positions_of
 from gpualign.sequences.reference import Reference
 from gpualign.streaming.timeline import STEPS
 
@@ -33,6 +34,7 @@ class Patterns:
         overhang: cost of a symbol beyond a target's end; negative: none is.
         text: symbols to be searched, about; it decides between ways to the same hits.
         max_hits: of a batch of targets that are held at once.
+        more_context: symbols by which :attr:`context` is longer than hits need.
     """
 
     sent_once: ClassVar[bool] = True  # to a cluster's workers, apart from the items that hold it
@@ -50,6 +52,7 @@ class Patterns:
     overhang: float = -1.0
     text: float = 1e9
     max_hits: int = 1 << 20
+    more_context: int = 0
 
     def __len__(self) -> int:
         return len(self.names)
@@ -76,6 +79,11 @@ class Patterns:
             text=self.text,
         )
 
+    @cached_property
+    def in_codes(self) -> Patterns:
+        """The same patterns for targets whose codes each stand for any of their bases."""
+        return replace(self, max_ambiguous=1 << 20)
+
     def groups(self, size: int) -> list[Patterns]:
         """The patterns in groups of a limited size, in their order."""
         firsts = range(0, len(self), size)
@@ -100,7 +108,7 @@ class Patterns:
     def context(self) -> int:
         """Symbols on either side of a part of a target that decide what begins in it."""
         reach = int((self.lengths + np.minimum(self.limits, self.lengths)).max())  # the most symbols of a hit
-        return 2 * reach + int(_native.SEARCH_PLATEAU) + 1
+        return 2 * reach + int(_native.SEARCH_PLATEAU) + 1 + self.more_context
 
     def __reduce__(self) -> tuple[Any, ...]:
         # without the native tables, which each process makes for itself
@@ -169,6 +177,8 @@ class SearchHits(Columns):
         operation_offsets: int64 (n + 1,).
         matched: uint8, text of the hits in the pattern's direction, joined; empty unless it is asked for.
         matched_offsets: int64 (n + 1,).
+        variants: uint8, names of the variants without which a hit is none or has more errors, joined.
+        variants_offsets: int64 (n + 1,).
     """
 
     pattern: NDArray[np.int32]
@@ -183,13 +193,38 @@ class SearchHits(Columns):
     operation_offsets: NDArray[np.int64]
     matched: NDArray[np.uint8]
     matched_offsets: NDArray[np.int64]
+    variants: NDArray[np.uint8]
+    variants_offsets: NDArray[np.int64]
 
     @classmethod
     def none(cls) -> SearchHits:
         """No hits."""
         kinds = ("i4", "u1", "i4", "i8", "i8", "i4", "i4", "i4", "u4")
-        text, offsets = np.zeros(0, np.uint8), np.zeros(1, np.int64)
-        return cls(*(*(np.zeros(0, kind) for kind in kinds), offsets, text, offsets))
+        return cls.without_text((*(np.zeros(0, kind) for kind in kinds), np.zeros(1, np.int64)))
+
+    @classmethod
+    def without_text(cls, columns: tuple[Any, ...]) -> SearchHits:
+        """Hits with neither text nor variants."""
+        text, offsets = np.zeros(0, np.uint8), np.zeros(len(columns[0]) + 1, np.int64)
+        return cls(*(*columns, text, offsets, text, offsets))
+
+    @property
+    def of_variants(self) -> NDArray[np.bool_]:
+        """bool (n,), only variants make the hit."""
+        return np.diff(self.variants_offsets) > 0
+
+    def positions(self, offsets: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.int64]]:
+        """The symbols of each hit as the pattern reads them: their positions in a text, whether they are on the minus
+        strand, and where the hits begin.
+
+        Args:
+            offsets: int64, where targets begin in the text.
+        """
+        lengths = self.end - self.start
+        at = positions_of(offsets[self.target] + self.start, lengths)
+        minus = np.repeat(self.minus.astype(bool), lengths)
+        backward = np.repeat(2 * offsets[self.target] + self.start + self.end - 1, lengths) - at
+        return np.where(minus, backward, at), minus, offsets_of(lengths)
 
 
 @STEPS.at("compute")
@@ -208,4 +243,4 @@ def search_on_cpu(
         found = _native.search_bases(patterns.native, text.text.native, *text.shares, max_hits, events)
     else:
         found = _native.search_bytes(patterns.native, text.text, *text.shares, max_hits)
-    return SearchHits(*found, np.zeros(0, np.uint8), np.zeros(len(found[0]) + 1, np.int64))
+    return SearchHits.without_text(found)
