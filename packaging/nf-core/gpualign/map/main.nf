@@ -4,8 +4,8 @@ process GPUALIGN_MAP {
 
     conda "${moduleDir}/environment.yml"
     container "${ workflow.containerEngine == 'singularity' && !task.ext.singularity_pull_docker_container ?
-        'https://depot.galaxyproject.org/singularity/gpualign:0.2.0--py312_0' :
-        'biocontainers/gpualign:0.2.0--py312_0' }"
+        'https://depot.galaxyproject.org/singularity/gpualign:0.3.0--py312_0' :
+        'biocontainers/gpualign:0.3.0--py312_0' }"
 
     input:
     tuple val(meta), path(reads)
