@@ -152,9 +152,15 @@ SHORT_PASSES = (
 )
 
 
-#: passes of spliced reads: one that may have small exons within an intron takes a matrix over all of it, by a warp
-_INTRON = 16 << 20
-SPLICED_PASSES = (*ALIGN_PASSES[:4], AlignPass("align_segments", _MIDDLE, _INTRON, _INTRON, 1, 4.0))
+#: passes of spliced reads. Where there may be small exons within an intron the matrix covers all of it, and has few
+#: rows, so that a warp takes it; the largest one has 33 rows, in the time and memory of 64.
+_INTRON, _LONG_INTRON, _LONGEST_INTRON = 1 << 20, 1 << 22, 20 << 20
+SPLICED_PASSES = (
+    *ALIGN_PASSES[:4],
+    AlignPass("align_segments", _MIDDLE, _INTRON, _INTRON, 1, 16.0),
+    AlignPass("align_segments", _INTRON, _LONG_INTRON, _LONG_INTRON, 1, 12.0),
+    AlignPass("align_segments", _LONG_INTRON, _LONGEST_INTRON, _LONGEST_INTRON, 1, 4.0),
+)
 
 #: passes over narrow bands, after which the strand of a transcript is chosen
 NARROW_PASSES = 2

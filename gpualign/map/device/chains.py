@@ -41,7 +41,7 @@ _GROWTH = 1.5
 #: the arena of each counter of used items
 _ARENAS = (*(name for name in _ARENA_ITEMS if name != "tasks"), "tasks", "tasks")
 #: work counters, from which warps take the next item: one per pass of each round
-ALIGN_COUNTERS = 2 * len(tuning.ALIGN_PASSES)
+ALIGN_COUNTERS = 2 * max(len(tuning.ALIGN_PASSES), len(tuning.SPLICED_PASSES))
 ARENA_COUNTERS = len(_ARENAS)
 #: chains and tasks done by earlier rounds
 DONE_COUNTERS = 3
@@ -178,6 +178,8 @@ class ChainSteps:
             largest: upper limit of the bytes of a DP matrix.
         """
         passes = [step for step in passes if step.minimum < largest]
+        workspace = max(self._at_once(step) * step.memory for step in passes)  # of one pass after the other
+        launch = changed(launch, workspace=slot.scratch_array("DP workspace", workspace))
         narrow = tuning.NARROW_PASSES if self._spliced else 0
         counter = self._align(slot, launch, 0, counter, passes[:narrow])
         if self._spliced:
@@ -187,17 +189,19 @@ class ChainSteps:
         self._align(slot, launch, 1, counter, passes)
         self._run(slot, "finish_chains", launch, self._blocks)
 
+    def _at_once(self, step: tuning.AlignPass) -> int:
+        """Matrices of a pass in progress, of which each has its part of the workspace."""
+        budget = int(tuning.DP_SHARE * self._device.batch_budget)
+        return max(1, min(round(step.at_once * self._multiprocessors), budget // step.memory))
+
     def _align(self, slot: Slot, launch: np.void, number: int, counter: int, passes: Sequence[tuning.AlignPass]) -> int:
         """Launch the passes of a round by size of the DP matrices; returns the address of the next counter."""
-        budget = int(tuning.DP_SHARE * self._device.batch_budget)
         for step in passes:
-            count = max(1, min(round(step.at_once * self._multiprocessors), budget // step.memory))
+            count = self._at_once(step)
             warps = min(count, tuning.CHAIN_WARPS) if step.warps == 1 else 1
             blocks = count // warps
-            workspace = slot.scratch_array(f"workspace {step.memory}", blocks * warps * step.memory)
             with_memory = changed(
                 launch,
-                workspace=workspace,
                 workspace_bytes=step.memory,
                 min_bytes=step.minimum,
                 max_bytes=step.maximum,
