@@ -20,6 +20,7 @@ struct MemColumns {
         }
     }
     bool full() const { return starts.size() >= limit; }
+    uint64_t passed() const { return 0; }  // all matches are wanted
     std::vector<uint32_t> starts, references, lengths;
     size_t limit = std::numeric_limits<size_t>::max();
 };

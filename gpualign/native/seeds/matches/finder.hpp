@@ -23,44 +23,82 @@ class MemFinder {
 public:
     explicit MemFinder(const MemTask& task) : task_(task), scanner_(task.text, task.text_length, task.k, task.w) {}
 
-    // Hands the matches with starts in [from, to) to `sink.put(const Mem*, size_t)`, a seed's at a time, in order.
-    // Stops early after a seed when `sink.full()`. Returns the first start that was not searched.
+    // Hands the matches with starts in [from, to) to `sink.put(const Mem*, size_t)`, a seed's at a time, in order, but
+    // for some that end by `sink.passed()`. Stops early after a seed when `sink.full()`. Returns the first start that
+    // was not searched.
+    //
+    // A match that begins later and ends after `passed` holds the window that ends with the base after it, or begins
+    // after that window: what lies in between need not be searched, if the index, which may lack seeds, has that
+    // window's.
     template <class Sink> uint64_t run(uint64_t from, uint64_t to, Sink& sink) {
+        const uint64_t window = uint64_t(task_.w) + uint64_t(task_.k) - 1;
         while (from < to) {
-            const uint64_t block_end = std::min(to, from + SeedScanner::kBlock);
+            const uint64_t block_end = std::min(to, from + kBlock);
             const uint64_t reached = run_block(scanner_.scan(from, block_end), sink);
             if (reached) return reached;
             from = block_end;
             if (sink.full()) return from;
+            const uint64_t passed = sink.passed();
+            if (passed + 1 <= from + window || from == to) continue;
+            const uint64_t at = passed + 1 - window, next = std::min(at, to);
+            const bool known = matches_over(at, at - from + 1, [&](const Mem& mem) {
+                if (mem.start >= from && mem.start < next && mem.length >= task_.min_length) found_.push_back(mem);
+            });
+            if (!known) found_.clear();
+            found_.erase(std::remove_if(found_.begin(), found_.end(), [&](const Mem& mem) { return !has_seed(mem); }),
+                found_.end());
+            finish_seed(sink);
+            if (known) from = next;
         }
         return to;
     }
 
     // Hands the ends of the matches that cover start `at` but begin before it to `add(end)`: what a filter that begins
-    // in the middle of a sequence needs to know. Such a match, if it matters, is long enough to hold the window at
-    // `at`, hence its canonical seed.
+    // in the middle of a sequence needs to know.
     template <class Add> void ends_before(uint64_t at, Add&& add) {
-        for (const LookUp& look_up : scanner_.scan(at, at + 1)) {
-            const uint32_t before = look_up.seed.position - uint32_t(at) + 1;
-            uint32_t first, last;
-            task_.index.find(look_up.hash, first, last);
-            for (uint32_t i = first; i < last; i++) {
-                const uint32_t r = entry_position(task_.index.entries[i]);
-                if (entry_reverse(task_.index.entries[i]) != look_up.on_reverse || !reaches(look_up.seed, r, before))
-                    continue;
-                const Mem mem = extend_hit(task_.text, task_.reference, look_up.seed, r, task_.k, before, ~uint32_t(0));
-                add(uint64_t(mem.start) + mem.length);
-            }
-        }
+        matches_over(at, 1, [&](const Mem& mem) { add(uint64_t(mem.start) + mem.length); });
     }
 
 private:
     struct Hit {
         uint32_t look_up, position;
     };
+    static constexpr uint64_t kBlock = 1024;  // starts that are searched at a time
     static constexpr size_t kHits = 512;  // looked at together, at most
     static constexpr uint32_t kDrawnStarts = 8;  // a seed with at most so many starts is sorted without comparisons
     static constexpr size_t kAheadOffsets = 24, kAheadEntries = 8;  // look-ups between a prefetch and its use
+
+    // Hands over the matches that begin before `at` and hold the window there, hence its canonical seed, without what
+    // lies more than `limit` bases before `at`. Returns whether the index surely has all of that seed's positions.
+    template <class Take> bool matches_over(uint64_t at, uint64_t limit, Take&& take) {
+        bool known = true;
+        for (const LookUp& look_up : scanner_.scan(at, at + 1)) {
+            const uint32_t k = uint32_t(task_.k), before = look_up.seed.position - uint32_t(at);
+            uint32_t first, last;
+            task_.index.find(look_up.hash, first, last);
+            known = known && first < last;
+            for (uint32_t i = first; i < last; i++) {
+                const uint32_t r = entry_position(task_.index.entries[i]);
+                if (entry_reverse(task_.index.entries[i]) != look_up.on_reverse) continue;
+                const uint32_t available = r - task_.reference.segment_starts[segment_of(task_.reference, r)];
+                const uint32_t same = extend_left(task_.text, uint64_t(look_up.seed.position) + k,
+                    task_.reference.words, uint64_t(r) + k, uint32_t(std::min<uint64_t>(available, before + limit)) + k);
+                if (same > before + k)
+                    take(extend_hit(task_.text, task_.reference, look_up.seed, r, task_.k, same - k, ~uint32_t(0)));
+            }
+        }
+        return known;
+    }
+
+    // Whether the index has the canonical seed of a match.
+    bool has_seed(const Mem& mem) {
+        const LookUp look_up = scanner_.scan(mem.start, uint64_t(mem.start) + 1).front();
+        uint32_t first, last;
+        task_.index.find(look_up.hash, first, last);
+        return std::any_of(task_.index.entries + first, task_.index.entries + last, [&](uint64_t entry) {
+            return entry_position(entry) == mem.reference + (look_up.seed.position - mem.start);
+        });
+    }
 
     // Returns 0, or the start to continue from because the sink is full.
     template <class Sink> uint64_t run_block(const std::vector<LookUp>& look_ups, Sink& sink) {
@@ -152,14 +190,6 @@ private:
                 n += mem.start == start;
             }
         std::copy(ordered_.begin(), ordered_.begin() + long(n), found_.begin());
-    }
-
-    // Whether a hit's left side matches at least `before` bases.
-    bool reaches(const MemSeed& seed, uint32_t r, uint32_t before) const {
-        const uint32_t available = r - task_.reference.segment_starts[segment_of(task_.reference, r)];
-        const uint32_t wanted = before + uint32_t(task_.k);
-        return available >= before && extend_left(task_.text, uint64_t(seed.position) + uint64_t(task_.k),
-                                          task_.reference.words, uint64_t(r) + uint64_t(task_.k), wanted) == wanted;
     }
 
     const MemTask task_;

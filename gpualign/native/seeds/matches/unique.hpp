@@ -40,6 +40,11 @@ public:
 
     // The `maximum`-th largest number, or 0 while there are fewer.
     uint64_t last() const { return values_.size() == max_ ? values_.front() : 0; }
+    // The one before it: the next of the heap.
+    uint64_t last_but_one() const {
+        if (values_.size() < max_) return 0;
+        return max_ == 2 ? values_[1] : std::min(values_[1], values_[2]);
+    }
 
 private:
     size_t max_;
@@ -71,6 +76,13 @@ public:
     }
 
     bool full() const { return next_.full(); }
+
+    // Later matches that end by there are not passed on, nor do they keep others from it. No more matches of the last
+    // start must come.
+    uint64_t passed() {
+        finish();
+        return ends_.last_but_one();
+    }
 
 private:
     static uint64_t end_of(const Mem& mem) { return uint64_t(mem.start) + mem.length; }
