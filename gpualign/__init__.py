@@ -22,7 +22,9 @@ from typing import TYPE_CHECKING, Any
 from gpualign.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from gpualign.chimeras.api import chimeras as chimeras
     from gpualign.cluster.api import cluster as cluster
+    from gpualign.derep.api import derep as derep
     from gpualign.distances.api import distances as distances
     from gpualign.distances.api import scores as scores
     from gpualign.errors import DeviceError as DeviceError
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     from gpualign.reads.in_memory import read_sequences as read_sequences
     from gpualign.search.api import iter_search as iter_search
     from gpualign.search.api import search as search
+    from gpualign.sintax.api import sintax as sintax
     from gpualign.tables.table import Table as Table
     from gpualign.verify.api import verify as verify
 
@@ -58,6 +61,9 @@ _HOMES = {
     "search": "gpualign.search.api",
     "iter_search": "gpualign.search.api",
     "cluster": "gpualign.cluster.api",
+    "derep": "gpualign.derep.api",
+    "chimeras": "gpualign.chimeras.api",
+    "sintax": "gpualign.sintax.api",
     "distances": "gpualign.distances.api",
     "scores": "gpualign.distances.api",
     "Mapper": "gpualign.map.api",

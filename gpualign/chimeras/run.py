@@ -25,6 +25,7 @@ from gpualign.errors import check_count, counted
 from gpualign.params import RunOptions
 from gpualign.report import Progress
 from gpualign.run.run_context import RunContext
+from gpualign.run.select import Work
 from gpualign.run.stage import Backend, Stage
 from gpualign.sequences.batch import SequenceBatch, join_batches
 from gpualign.sequences.columns import Columns
@@ -111,6 +112,33 @@ class Detector:
             some = queries[start : start + _STEP]
             yield self._judge(some, parents, limits[start : start + _STEP])
 
+    def judge_all(self, sizes: NDArray[np.int64], denovo: bool, progress: Progress) -> Iterator[Judged]:
+        """All queries by descending abundance.
+
+        Args:
+            sizes: int64 (q,), abundances of the queries.
+            denovo: parents are more abundant queries that are no chimeras; else what follows the queries in the batch.
+        """
+        params, batch, count = self._params, self._batch, len(sizes)
+        names = batch.name_offsets[: count + 1]
+        order = _native.cluster_order(np.zeros(count, np.int64), sizes, batch.names[: names[-1]], names)
+        done = 0
+        parents = np.zeros(0, np.int64) if denovo else np.arange(count, len(batch))
+        for first, last in levels(sizes[order], params.min_skew) if denovo else [(0, count)]:
+            some = order[first:last]
+            limits = np.full(len(some), len(parents), np.int32)
+            if denovo:
+                limits = np.searchsorted(-sizes[parents], -params.min_skew * sizes[some], "right").astype(np.int32)
+            clean = [parents]
+            for judged in self.judge(some, parents, limits):
+                clean.append(judged.query[judged.verdict < 3])
+                done += len(judged)
+                progress.update(len(judged))
+                yield judged
+            if denovo:
+                parents = np.concatenate(clean)
+        check_count("sequences", count, done)
+
     def _judge(self, queries: NDArray[np.int64], parents: NDArray[np.int64], limits: NDArray[np.int32]) -> Judged:
         batch = self._batch
         text = (batch.bases, batch.base_offsets)
@@ -190,6 +218,11 @@ def levels(sizes: NDArray[np.int64], skew: float) -> Iterator[tuple[int, int]]:
         first = max(last, first + 1)
 
 
+def work_on(symbols: float | None) -> Work:
+    """Of queries with so many symbols."""
+    return work_of(product((symbols, 500.0, float(_ALIGNED))), True, True)
+
+
 def run_chimeras(params: ChimeraParams, files: ChimeraFiles, options: RunOptions) -> dict[str, Any]:
     """Judge the sequences of a file; returns the run report's fields.
 
@@ -201,7 +234,7 @@ def run_chimeras(params: ChimeraParams, files: ChimeraFiles, options: RunOptions
     files.check(options.output)
     run = RunContext("chimeras", options, (files.sequences, files.reference), files.outputs)
     symbols = symbols_in_files(files.sequences)
-    with run.opening(work_of(product((symbols, 500.0, float(_ALIGNED))), True, True)) as opening:
+    with run.opening(work_on(symbols)) as opening:
         with with_symbol_lines():
             queries = join_batches(list(read_batches(files.sequences)))
             sizes = sizes_of(queries.names, queries.name_offsets, files.sequences)
@@ -211,10 +244,10 @@ def run_chimeras(params: ChimeraParams, files: ChimeraFiles, options: RunOptions
             run.warn("there are no sequences")
         together = replace(join_batches([queries, *references]), qualities=None)
         detector = Detector(params, together, opening.backend(), options)
-        order = _native.cluster_order(np.zeros(len(sizes), np.int64), sizes, queries.names, queries.name_offsets)
         verdicts = np.zeros(len(queries), np.uint8)
         with run.table(columns_of(), files.header) as out, run.progress("sequence", len(queries)) as progress:
-            for judged in _each(detector, params, order, sizes, verdicts, len(together), files.denovo, progress):
+            for judged in detector.judge_all(sizes, files.denovo, progress):
+                verdicts[judged.query] = judged.verdict
                 out.write(rows_of(together, *judged.native))
         run.report.stage("judging")
         for path, flag in zip(files.outputs, "YN?", strict=True):
@@ -227,31 +260,3 @@ def run_chimeras(params: ChimeraParams, files: ChimeraFiles, options: RunOptions
     summary = f"{counted(len(queries), 'sequence')}, {counted(found, 'chimera')}, {borderline:,} borderline"
     fields = {"sequences": len(queries), "chimeras": found, "borderline": borderline, "pairs": detector.pairs}
     return run.finish(f"{summary}, on {run.device}", **fields)
-
-
-def _each(
-    detector: Detector,
-    params: ChimeraParams,
-    order: NDArray[np.int64],
-    sizes: NDArray[np.int64],
-    verdicts: NDArray[np.uint8],
-    total: int,
-    denovo: bool,
-    progress: Progress,
-) -> Iterator[Judged]:
-    """All queries by descending abundance; sets their verdicts."""
-    parents = np.zeros(0, np.int64) if denovo else np.arange(len(order), total)
-    done = 0
-    for first, last in levels(sizes[order], params.min_skew) if denovo else [(0, len(order))]:
-        some = order[first:last]
-        limits = np.full(len(some), len(parents), np.int32)
-        if denovo:
-            limits = np.searchsorted(-sizes[parents], -params.min_skew * sizes[some], "right").astype(np.int32)
-        for judged in detector.judge(some, parents, limits):
-            verdicts[judged.query] = judged.verdict
-            done += len(judged)
-            progress.update(len(judged))
-            yield judged
-        if denovo:
-            parents = np.concatenate([parents, some[verdicts[some] < 3]])
-    check_count("sequences", len(order), done)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,7 +37,8 @@ class Dereplicated:
         unit: int64 (n,), which of the units each is part of; a unit is written once.
         text, offsets: the units' sequences.
         first: int64 (u,), the sequence that a unit is named after.
-        left_out: by their lengths.
+        number: int64 (n,), numbers in the input.
+        total: sequences of the input, with those left out by their lengths.
     """
 
     names: NDArray[np.uint8]
@@ -48,7 +50,8 @@ class Dereplicated:
     text: NDArray[np.uint8]
     offsets: NDArray[np.int64]
     first: NDArray[np.int64]
-    left_out: int
+    number: NDArray[np.int64]
+    total: int
 
     @property
     def abundances(self) -> NDArray[np.int64]:
@@ -57,33 +60,40 @@ class Dereplicated:
         np.add.at(sums, self.unit, self.sizes)
         return sums
 
+    def written(self, params: DerepParams) -> NDArray[np.int64]:
+        """The units that are wanted."""
+        sizes, largest = self.abundances, np.inf if params.max_size is None else params.max_size
+        return np.flatnonzero((sizes >= params.min_size) & (sizes <= largest))[: params.top]
 
-def dereplicate(params: DerepParams, paths: tuple[str, ...]) -> Dereplicated:
-    """Read all sequences, and find those that are equal; the units are in the order in which they are written.
+
+def dereplicate(params: DerepParams, batches: Iterable[tuple[SequenceBatch, str | None]]) -> Dereplicated:
+    """Find the sequences that are equal; the units are in the order in which they are written.
+
+    Args:
+        batches: with the file that they are of.
 
     Raises:
-        InputError: a file that cannot be read, or a ``;size=N`` that is no abundance.
+        RecordError: a ``;size=N`` that is no abundance.
     """
     distinct = _native.DistinctSequences(params.strand == "both")
     names: list[tuple[NDArray[np.uint8], NDArray[np.int64]]] = [(np.zeros(0, np.uint8), np.zeros(1, np.int64))]
-    numbers, sides, sizes = [np.zeros(0, np.int32)], [np.zeros(0, np.uint8)], [np.zeros(0, np.int64)]
-    left_out = 0
+    units, sides, sizes = [np.zeros(0, np.int32)], [np.zeros(0, np.uint8)], [np.zeros(0, np.int64)]
+    numbers, total = [np.zeros(0, np.int64)], 0
     longest = np.inf if params.max_length is None else params.max_length
-    for path in paths:
-        with with_symbol_lines():
-            for batch in read_batches(path, _READ_BYTES):
-                within = np.flatnonzero((batch.lengths >= params.min_length) & (batch.lengths <= longest))
-                left_out += len(batch) - len(within)
-                some = batch if len(within) == len(batch) else batch.take(within)
-                known = sizes_of(some.names, some.name_offsets, path)
-                sizes.append(known if params.size_in else np.ones(len(some), np.int64))
-                number, minus = distinct.add(some.bases, some.base_offsets)
-                names.append((some.names, some.name_offsets))
-                numbers.append(number)
-                sides.append(minus)
+    for batch, path in batches:
+        within = np.flatnonzero((batch.lengths >= params.min_length) & (batch.lengths <= longest))
+        some = batch if len(within) == len(batch) else batch.take(within)
+        known = sizes_of(some.names, some.name_offsets, path)
+        sizes.append(known if params.size_in else np.ones(len(some), np.int64))
+        of_batch, minus = distinct.add(some.bases, some.base_offsets)
+        names.append((some.names, some.name_offsets))
+        units.append(of_batch)
+        sides.append(minus)
+        numbers.append(total + within)
+        total += len(batch)
     text, offsets = distinct.texts()
     all_names, name_offsets = joined(names)
-    size, unit = np.concatenate(sizes), np.concatenate(numbers).astype(np.int64)
+    size, unit = np.concatenate(sizes), np.concatenate(units).astype(np.int64)
     lengths = np.diff(offsets)[unit]
     first = np.unique(unit, return_index=True)[1]
     if params.prefix:
@@ -110,7 +120,8 @@ def dereplicate(params: DerepParams, paths: tuple[str, ...]) -> Dereplicated:
         _native.taken_sequences(text, offsets, order),
         offsets_of(_lengths(offsets, order)),
         first[order],
-        left_out,
+        np.concatenate(numbers),
+        total,
     )
 
 
@@ -148,13 +159,13 @@ def run_derep(params: DerepParams, files: DerepFiles, options: RunOptions) -> di
     if (options.output is None) + sum(path == "-" for path in outputs) > 1:
         raise UsageError("two outputs go to standard output: name files for them (-o FILE for the sequences)")
     run = RunContext("derep", options, files.sequences, outputs[1:], formats=())
-    found = dereplicate(params, files.sequences)
-    total = len(found.unit) + found.left_out
+    with with_symbol_lines():
+        batches = ((batch, path) for path in files.sequences for batch in read_batches(path, _READ_BYTES))
+        found = dereplicate(params, batches)
+    left_out = found.total - len(found.unit)
     if not len(found.unit):
-        run.warn("all sequences are left out by their lengths" if total else "there are no sequences")
-    sizes = found.abundances
-    largest = np.inf if params.max_size is None else params.max_size
-    written = np.flatnonzero((sizes >= params.min_size) & (sizes <= largest))[: params.top]
+        run.warn("all sequences are left out by their lengths" if found.total else "there are no sequences")
+    sizes, written = found.abundances, found.written(params)
     names = _names_of(found, sizes, written, files)
     with run.output() as out:
         starts = offsets_of(np.diff(found.offsets)[written])
@@ -172,9 +183,9 @@ def run_derep(params: DerepParams, files: DerepFiles, options: RunOptions) -> di
         with open_output(files.uc, options.threads) as out:
             out.write(_uc_lines(found, sizes))
     check_count("abundances", int(found.sizes.sum()), int(sizes.sum()))
-    left = f" ({found.left_out:,} left out by length)" if found.left_out else ""
-    summary = f"{counted(total, 'sequence')}{left}, {len(sizes):,} different, {len(written):,} written"
-    fields = {"sequences": total, "left_out": found.left_out, "different": len(sizes), "written": len(written)}
+    left = f" ({left_out:,} left out by length)" if left_out else ""
+    summary = f"{counted(found.total, 'sequence')}{left}, {len(sizes):,} different, {len(written):,} written"
+    fields = {"sequences": found.total, "left_out": left_out, "different": len(sizes), "written": len(written)}
     return run.finish(summary, **fields, largest=int(sizes.max(initial=0)), abundance=int(sizes.sum()))
 
 

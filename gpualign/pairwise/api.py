@@ -2,31 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from gpualign.align.pair_inputs import PairInputs, PairSelection, inputs_of
 from gpualign.align.score.alignments import Measures, PairAlignments
 from gpualign.align.score.params import PairwiseParams
 from gpualign.align.score.problem import make_problem
 from gpualign.align.score.tuning import mean_cells, work_of
-from gpualign.errors import proteins_want
+from gpualign.errors import UsageError, proteins_want
 from gpualign.fields import takes_keywords
 from gpualign.pairwise.bounded_gaps.api import iter_max_gaps, named
 from gpualign.pairwise.bounded_gaps.params import GapsParams
-from gpualign.pairwise.params import take_params
+from gpualign.pairwise.database.database import DatabasePart, database_parts
+from gpualign.pairwise.database.nearest import NearestSearch, part_symbols
+from gpualign.pairwise.database.params import DatabaseParams
+from gpualign.pairwise.params import PairwiseOutput, take_params
 from gpualign.pairwise.run import align_all
 from gpualign.params import RunOptions
-from gpualign.reads.in_memory import Sequences, as_batch, checked_indices, rows_of
+from gpualign.reads.in_memory import Sequences, as_batch, checked_indices, is_path, path_of, rows_of, symbols_in
 from gpualign.report import OnProgress, Progress
 from gpualign.run.select import open_backend
 from gpualign.sequences.encoded import EncodedSequences, encode
-from gpualign.sequences.matrices import Scoring
+from gpualign.sequences.matrices import Scoring, with_matching_codes
 from gpualign.sequences.pairs import PairBlock
 from gpualign.sequences.strands import reverse_complement
 from gpualign.tables.column import NameColumn, SignColumn, TextColumn
@@ -34,11 +37,16 @@ from gpualign.tables.drawing import Drawing
 from gpualign.tables.row import Row
 from gpualign.tables.table import Column, Look, Table
 from gpualign.text import table
+from gpualign.text.fastx import SequenceAlphabet
+from gpualign.text.sizes import product
+from gpualign.text.symbol_lines import with_symbol_lines
 
+#: of a search by identity, and those of other searches
+_BY_IDENTITY, _BY_SCORE = ("top", "top_ties", "query_cov", "target_cov"), ("evalue", "min_bits", "min_score")
 _COUNTS = ("alnlen", "matches", "mismatches", "gapopens", "gaps", "qstart", "qend", "tstart", "tend")
 
 
-@takes_keywords(PairwiseParams, GapsParams)
+@takes_keywords(PairwiseParams, GapsParams, DatabaseParams, without=_BY_SCORE)
 def pairwise(
     queries: Sequences,
     targets: Sequences | None = None,
@@ -59,13 +67,16 @@ def pairwise(
     ('2M1D5M', 0.875, 25.0)
     >>> pairwise(["HEAGAWGHEE"], ["PAWHEAE"], matrix="BLOSUM50", gap_open=8, gap_extend=8, score_only=True)["score"]
     array([1.])
+    >>> pairwise(["GATTACA"], ["GATTTACA", "GATTACA", "GATTACA"], identity=0.8, top=1, top_ties=True)["target"]
+    array([1, 2])
 
     Args:
         queries, targets: sequences: a file, a batch, or strings. Without ``targets`` all pairs of one set.
         pairs: int (n, 2), rows of a query's and a target's number, to be aligned instead.
         include_self: also align each sequence of one set with itself.
         device, threads, progress: as for :func:`gpualign.verify`; pairs are counted.
-        parameters: fields of :class:`gpualign.align.score.params.PairwiseParams`, or with ``max_gaps`` of
+        parameters: fields of :class:`gpualign.align.score.params.PairwiseParams`, with ``top`` also of
+            :class:`gpualign.pairwise.database.params.DatabaseParams`, or with ``max_gaps`` of
             :class:`gpualign.pairwise.bounded_gaps.params.GapsParams`. ``free_ends``: which of "query-start",
             "query-end", "target-start" and "target-end" cost nothing in semi-global mode. ``gap_open``, ``gap_extend``,
             ``end_gap_open`` and ``end_gap_extend``: penalties, at the ends one or those of query start, query end,
@@ -83,6 +94,10 @@ def pairwise(
         ``cigar``, and the names; with ``score_only`` the first five and the names. If no alignment has so few gaps, all
         but ``query``, ``target`` and the names are null.
 
+        With ``top`` (and ``identity`` and ``targets``): each query's best targets by identity, none of which is missed;
+        in the order of the queries, the best first. Ambiguity codes match where they have a base in common. ``targets``
+        may be a file of any size, or one of ``gpualign makedb``.
+
     Raises:
         UsageError: a parameter that breaks a rule, or a pair that names no sequence.
         InputError: a symbol that the scoring does not know, a file that cannot be read.
@@ -92,7 +107,7 @@ def pairwise(
     return Table.concat(list(iter_pairwise(queries, targets, pairs=pairs, include_self=include_self, **given)))
 
 
-@takes_keywords(PairwiseParams, GapsParams)
+@takes_keywords(PairwiseParams, GapsParams, DatabaseParams, without=_BY_SCORE)
 def iter_pairwise(
     queries: Sequences,
     targets: Sequences | None = None,
@@ -113,7 +128,12 @@ def iter_pairwise(
         Parts of :func:`pairwise`'s result in order, at least one.
     """
     PairSelection(include_self=include_self).check(targets is None)
+    search = DatabaseParams(**{name: parameters.pop(name) for name in _BY_IDENTITY if name in parameters})
     params = take_params(**parameters)
+    if search != DatabaseParams():
+        options = RunOptions.of_api(device, threads)
+        yield from _iter_nearest(params, search, queries, targets, pairs is not None, options, progress)
+        return
     scoring = params.load_scoring()
     inputs = _inputs(scoring, queries, targets, pairs, include_self)
     options = RunOptions.of_api(device, threads)
@@ -128,6 +148,42 @@ def iter_pairwise(
     work = work_of(cells, params.gap_open > params.gap_extend, not params.score_only)
     with open_backend(options, "pairwise", work) as backend:
         for alignments in align_all(problem, inputs.source, backend, done):
+            yield layout.table(alignments)
+
+
+def _iter_nearest(
+    params: PairwiseParams | GapsParams,
+    search: DatabaseParams,
+    queries: Sequences,
+    targets: Sequences | None,
+    listed: bool,
+    options: RunOptions,
+    progress: OnProgress | None,
+) -> Iterator[Table[Row]]:
+    if isinstance(params, GapsParams) or params.identity is None or targets is None or listed:
+        raise UsageError("a search with top needs identity and targets, and has neither pairs nor max_gaps")
+    search.check_by_identity(params, PairwiseOutput())
+    scoring = with_matching_codes(params.load_scoring())
+    alphabet: SequenceAlphabet = "nucleotide" if scoring.nucleotide else "any"
+    with proteins_want("matrix, such as BLOSUM62"), with_symbol_lines():
+        asked = encode([as_batch(queries, alphabet)], scoring)
+    nearest = NearestSearch(params, search, scoring, asked, options)
+    cells = product((symbols_in(queries), symbols_in(targets)))
+    work = work_of(cells, params.gap_open > params.gap_extend, True)
+    with open_backend(options, "pairwise", work) as backend:
+        found = Progress(options, "pair", call=progress)
+        parts: Iterable[DatabasePart]
+        if is_path(targets):
+            parts = database_parts(path_of(targets), scoring, part_symbols(options, backend))
+        else:
+            batch = as_batch(targets, alphabet)
+            parts = [DatabasePart(batch, encode([batch], scoring, named=False))]
+        for part in parts:
+            nearest.compare(part, backend, found)
+        kept = nearest.kept.encoded
+        layout = _Layout(params, scoring, asked, kept, nearest.kept.number)
+        yield layout.table(_NO_ALIGNMENTS)
+        for alignments in nearest.alignments(kept, backend, Progress(options, "hit")):
             yield layout.table(alignments)
 
 
@@ -157,6 +213,7 @@ class _Layout:
     scoring: Scoring
     queries: EncodedSequences
     targets: EncodedSequences
+    numbers: NDArray[np.int64] | None = None  # of the targets, ascending, where there are others
 
     @cached_property
     def names(self) -> tuple[TextColumn, TextColumn]:
@@ -166,7 +223,7 @@ class _Layout:
     def table(self, alignments: PairAlignments) -> Table[Row]:
         columns: dict[str, Column] = {
             "query": alignments.query,
-            "target": alignments.target,
+            "target": alignments.target if self.numbers is None else self.numbers[alignments.target],
             "score": alignments.score / self.scoring.scale,
             "strand": SignColumn.of_strands(alignments.minus),
         }
@@ -191,13 +248,14 @@ class _Layout:
 
     def draw(self, row: Row) -> Drawing:
         minus = row.strand == "-"
+        target = row.target if self.numbers is None else int(np.searchsorted(self.numbers, row.target))
         query = self._sequence(self.queries, row.query)[row.qstart : row.qend]
         return Drawing(
             query=reverse_complement(query) if minus else query,
-            target=self._sequence(self.targets, row.target)[row.tstart : row.tend],
+            target=self._sequence(self.targets, target)[row.tstart : row.tend],
             cigar=row.cigar,
             query_name=f"query {self.queries.names[row.query]}",
-            target_name=f"target {self.targets.names[row.target]}",
+            target_name=f"target {self.targets.names[target]}",
             query_start=row.qend if minus else row.qstart,
             target_start=row.tstart,
             minus=minus,

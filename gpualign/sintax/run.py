@@ -69,7 +69,7 @@ class Classifier:
         order[preferred] = np.arange(len(of))
         similar = np.argsort(rank_of_taxon[of], kind="stable").astype(np.int32)
         words = References(references.bases, references.base_offsets, similar, order, threads)
-        return cls(words, list(numbers), taxa[of[preferred]], int(taxa.any(axis=1)[of].sum()), both)
+        return cls(words, list(numbers), taxa[of[preferred]], int(np.any(taxa, axis=1)[of].sum()), both)
 
     def run(self, batches: Iterable[SequenceBatch], backend: Backend) -> Iterator[Classified]:
         """Classify batches of queries, in order."""
@@ -80,9 +80,8 @@ class Classifier:
 
         def voted(batch: SequenceBatch, drawn: DrawnBest) -> Classified:
             names, votes, found = _native.sintax_votes(drawn.best.ravel(), self.names.ravel(), DRAWS)
-            return Classified(
-                batch, self.ranks, *(a.reshape(-1, len(RANKS)) for a in (names, votes)), found, drawn.minus
-            )
+            of_ranks = names.reshape(-1, len(RANKS)), votes.reshape(-1, len(RANKS))
+            return Classified(batch, self.ranks, *of_ranks, found, drawn.minus)
 
         stage = Stage[SequenceBatch, Classified](
             lambda batch: voted(batch, draw_on_cpu(references, words(batch), both)),

@@ -86,6 +86,13 @@ CALLS: dict[str, Callable[[Path, Path], tuple[Any, list[tuple[str, str, dict[str
         [("pattern", "pattern_name", READS), ("target", "target_name", FASTA)],
     ),
     "lcs_filter": lambda r, q: (gpualign.lcs_filter(GENOME[:50], r), [("subject", "subject_name", FASTA)]),
+    "nearest": lambda r, q: (
+        gpualign.pairwise(q, r, identity=0.01, top=1),
+        [("query", "query_name", READS), ("target", "target_name", FASTA)],
+    ),
+    "derep": lambda r, q: (gpualign.derep(r).table, [("sequence", "sequence_name", FASTA)]),
+    "chimeras": lambda r, q: (gpualign.chimeras(r), [("sequence", "sequence_name", FASTA)]),
+    "sintax": lambda r, q: (gpualign.sintax(q, r), [("query", "query_name", READS)]),
     "cluster": lambda r, q: (
         gpualign.cluster(r, 0.9).table,
         [("sequence", "sequence_name", FASTA), ("centroid", "centroid_name", FASTA)],
@@ -102,6 +109,15 @@ def test_every_table_has_names(name: str, files: tuple[Path, Path]) -> None:
         assert str(table.to_arrow().schema.field(text).type).startswith("dictionary<values=large_string")
         assert table.to_pandas()[text].dtype == "category"
         assert table.to_polars()[text].cast(str).to_list() == table[text].tolist()
+
+
+def test_what_is_not_known_is_null() -> None:
+    (row,) = gpualign.chimeras(["ACGT" * 20])
+    assert row[:10] == (0, "N", 0.0, None, None, None, None, None, None, 0)
+    assert row[-3:] == ("0", None, None)
+    assert gpualign.sintax(["ACGT"], ["ACGT"], taxonomy={"0": "d:A"}, cutoff=0.5).tolist() == [
+        (0, None, None, None, "0")
+    ]
 
 
 def test_no_alignment_is_null() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -39,6 +40,11 @@ from gpualign.text.symbol_lines import with_symbol_lines
 
 #: batches of a part of the database, on the CPU and for a GPU: each part has its own index of words
 _PART_BATCHES, _GPU_PART_BATCHES = 8, 64
+
+
+def part_symbols(options: RunOptions, backend: Backend) -> int:
+    """Symbols of a part of the database."""
+    return options.batch_size * (_GPU_PART_BATCHES if backend.on_gpu else _PART_BATCHES)
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,29 +123,22 @@ def run_nearest(
     inputs = (*files.paths(params.matrix), hit_files.taxonomy)
     run = RunContext("pairwise", options, inputs, hit_files.outputs)
     scoring = with_matching_codes(params.load_scoring())
-    both, params = params.strand == "both", replace(params, strand="plus")
     with run.opening(work_of(files.cells(), params.gap_open > params.gap_extend, True)) as opening:
         with proteins_want("--matrix, such as --matrix BLOSUM62"), with_symbol_lines():
             batches = read_batches(files.queries, alphabet="nucleotide" if scoring.nucleotide else "any")
             batch = join_batches(list(batches))
             queries = encode([batch], scoring, files.queries)
-        strands = _joined(queries, queries.reverse_complement(scoring)) if both else queries
-        nearest = _Search(params, search, scoring, len(queries), strands, options)
+        nearest = NearestSearch(params, search, scoring, queries, options)
         with run.progress("pair") as progress:
             backend = opening.backend()
-            size = options.batch_size * (_GPU_PART_BATCHES if backend.on_gpu else _PART_BATCHES)
-            with Prefetch(database_parts(files.targets, scoring, size)) as parts:
+            with Prefetch(database_parts(files.targets, scoring, part_symbols(options, backend))) as parts:
                 for part in parts:
                     nearest.compare(part, backend, progress)
         run.report.stage("searching")
         hits, kept = nearest.hits, nearest.kept
         if nearest.targets == 0 or len(queries) == 0:
             run.warn("no pairs to align")
-        place = np.searchsorted(kept.number, hits.target)
         targets = kept.encoded
-        pairs = PairBlock((hits.query + hits.minus * len(queries)).astype(np.int32), place.astype(np.int32))
-        some = inputs_of(strands, targets, pairs)
-        problem = make_problem(params, options, _plain(scoring, strands, targets), some)
         layout = PairFormat(output, params, scoring, queries.names, targets.names)
         tsv = output.layout == "tsv"
         first = np.flatnonzero(np.diff(hits.query, prepend=-1))  # each query's best hit
@@ -148,12 +147,12 @@ def run_nearest(
         with contextlib.ExitStack() as stack:
             out = stack.enter_context(run.table(columns_of(output, params), output.header) if tsv else run.output())
             traced, done = stack.enter_context(Progress(options, "hit", len(hits))), 0
-            for found in align_all(problem, some.source, backend, traced):
-                alignments = replace(found, query=found.query % max(1, len(queries)), minus=found.query >= len(queries))
+            for alignments in nearest.alignments(targets, backend, traced):
                 out.write(layout.lines(alignments))
-                here = first[(first >= done) & (first < done + len(found))] - done
+                here = first[(first >= done) & (first < done + len(alignments))] - done
                 best.append(alignments.take(here))
-                done += len(found)
+                done += len(alignments)
+            place = np.searchsorted(kept.number, hits.target)
             others.write(hits.query, place, hits.identity, PairAlignments.join(best) if best else _no_alignments())
         run.report.stage("writing")
     total, matched = len(queries) * nearest.targets, len(first)
@@ -171,12 +170,11 @@ def _plain(scoring: Scoring, *sets: EncodedSequences) -> Scoring:
     return without_codes(scoring) if all(each.codes.max(initial=0) < scoring.identical for each in sets) else scoring
 
 
-class _Search:
+class NearestSearch:
     """The best targets of each query so far, while the database goes by in parts.
 
     Args:
-        count: of the queries.
-        strands: the queries, and with both strands then their reverse complements.
+        scoring: in which ambiguity codes match.
 
     Attributes:
         targets, candidates: targets that were compared, and pairs that their words left.
@@ -188,16 +186,17 @@ class _Search:
         params: PairwiseParams,
         search: DatabaseParams,
         scoring: Scoring,
-        count: int,
-        strands: EncodedSequences,
+        queries: EncodedSequences,
         options: RunOptions,
     ) -> None:
         assert search.top is not None
-        self._params, self._scoring, self._options = params, scoring, options
+        self._params, self._scoring, self._options = replace(params, strand="plus"), scoring, options
         self._top, self._ties = search.top, search.top_ties
         self._coverages = search.query_cov or 0.0, search.target_cov or 0.0
-        self._count, self._strands = count, strands
-        self._reached = np.full(count, -1.0)
+        self._count, self._strands = len(queries), queries
+        if params.strand == "both":
+            self._strands = _joined(queries, queries.reverse_complement(scoring))
+        self._reached = np.full(len(queries), -1.0)
         self.targets = self.candidates = 0
         self.hits = Nearest.none()
         self.kept = Targets(np.zeros(0, np.int64), *_empty(), *_empty())
@@ -220,6 +219,15 @@ class _Search:
         self._settle(self._nearest(found), Targets.of(part, self.targets))
         self.targets += size
         progress.update(self._count * size)
+
+    def alignments(self, targets: EncodedSequences, backend: Backend, progress: Progress) -> Iterator[PairAlignments]:
+        """Alignments of the hits in order; their targets are numbered as in ``targets``, the encoded ``kept``."""
+        strands, count, hits = self._strands, self._count, self.hits
+        place = np.searchsorted(self.kept.number, hits.target).astype(np.int32)
+        some = inputs_of(strands, targets, PairBlock((hits.query + hits.minus * count).astype(np.int32), place))
+        problem = make_problem(self._params, self._options, _plain(self._scoring, strands, targets), some)
+        for found in align_all(problem, some.source, backend, progress):
+            yield replace(found, query=found.query % max(1, count), minus=found.query >= count)
 
     def _nearest(self, found: Hits) -> Nearest:
         """Hits of this part, numbered as in the database."""

@@ -146,7 +146,7 @@ class DatabaseParams:
             if given:
                 raise UsageError(f"{option} cannot be used with a search (--top, --evalue, --min-score, --min-bits)")
         if params.identity is not None:
-            self._check_by_identity(params, output)
+            self.check_by_identity(params, output)
             return
         if self.top == 0:
             raise UsageError("top must be at least 1, not 0 (0 is for --id)")
@@ -158,7 +158,12 @@ class DatabaseParams:
                 if limit is not None:
                     raise UsageError(f"{option} is for local alignments: give --mode local")
 
-    def _check_by_identity(self, params: PairwiseParams, output: PairwiseOutput) -> None:
+    def check_by_identity(self, params: PairwiseParams, output: PairwiseOutput) -> None:
+        """Refuse what a search by identity has no meaning for.
+
+        Raises:
+            UsageError: the option.
+        """
         if self.top is None:
             raise UsageError("a search with --id needs --top (0: all that reach the identity)")
         for option, limit in (

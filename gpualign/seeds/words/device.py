@@ -79,8 +79,12 @@ def self_tests() -> Iterator[SelfTest]:
     references = References(bases[codes].ravel(), np.arange(301) * 200, number, number[::-1].copy())
     queries = QueryWords.of(*join_bytes([*map(bytes, bases[asked]), b"ACGT", b""]))
     for both in (False, True):
-        yield SelfTest(
-            "draws of words",
-            lambda device, both=both: run_alone(device, lambda it: DrawsKernel(it, references, both), queries),
-            lambda both=both: draw_on_cpu(references, queries, both),
-        )
+        yield _self_test(references, queries, both)
+
+
+def _self_test(references: References, queries: QueryWords, both: bool) -> SelfTest:
+    return SelfTest(
+        "draws of words",
+        lambda device: run_alone(device, lambda it: DrawsKernel(it, references, both), queries),
+        lambda: draw_on_cpu(references, queries, both),
+    )

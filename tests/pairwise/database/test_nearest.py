@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import gpualign
 from gpualign.pairwise.database import nearest
 from tests.helpers.commands import program
 from tests.helpers.files import write_fasta
@@ -70,6 +71,22 @@ def test_the_nearest_of_all(tmp_path: Path, top: int, ties: bool, both: bool) ->
     found = search(*words, "--strand", "both" if both else "plus")
     assert found == naive(queries, targets, 0.85, top, ties, both)
     assert len(found) >= 40
+
+
+def test_in_python(tmp_path: Path) -> None:
+    """Of a file, whose targets are several parts, and of sequences in memory; draws alignments of either."""
+    queries, targets = related(3, 10, 300), related(3, 1500, 300)
+    queries[3] = reverse_complement(queries[3])
+    how: dict[str, Any] = {"identity": 0.9, "top": 2, "top_ties": True, "strand": "both", "gap_open": 900}
+    expected = naive(queries, targets, 0.9, 2, True, True)
+    for given in (str(write_fasta(tmp_path / "t.fa", targets)), targets):
+        table = gpualign.pairwise(queries, given, **how, gap_extend=900)
+        rows = zip(*(table[name].tolist() for name in ("query", "target", "strand", "identity")), strict=True)
+        assert [[f"s{q}", f"s{t}", strand, f"{100 * identity:.2f}"] for q, t, strand, identity in rows] == expected
+    assert "|" * 30 in str(table.alignment(len(table) - 1))
+    for wrong in ({"identity": None}, {"targets": None}, {"pairs": [[0, 0]]}, {"mode": "local"}, {"max_gaps": 1}):
+        with pytest.raises(gpualign.UsageError):
+            gpualign.pairwise(queries, **({"targets": targets} | how | wrong))
 
 
 def test_parts_of_the_database_and_threads_change_nothing(tmp_path: Path) -> None:
