@@ -165,6 +165,20 @@ class SearchFiles:
     targets: tuple[str, ...]
     given: tuple[str, ...] = ()
     form: str = "table"
+    candidates: str | None = _patterns(
+        None,
+        "--candidates",
+        "Instead of PATTERNS: all guides of the targets next to this PAM (NGG, 5:TTTV), described in --summary. It is "
+        "also --pam, unless that is given.",
+        metavar="PAM",
+    )
+    regions: str | None = _patterns(
+        None,
+        "--in",
+        "With --candidates: only guides in the exons of GTF or GFF3, or the intervals of BED.",
+        metavar="FILE",
+    )
+    guide_length: int = _patterns(20, "--guide-length", "With --candidates: bases of a guide without its PAM.")
     split: str | None = _columns(
         None,
         "--split",
@@ -214,13 +228,31 @@ class SearchFiles:
     def __post_init__(self) -> None:
         if not self.targets:
             raise UsageError("name at least one file of targets")
-        if (self.patterns is None) == (not self.given):
+        if self.candidates is None and (self.regions or self.guide_length != SearchFiles.guide_length):
+            raise UsageError("--in and --guide-length are for guides that are designed: give --candidates")
+        check_range("guide length", self.guide_length, 1, 1000)
+        if self.candidates is not None:
+            if self.patterns is not None or self.given or self.summary is None:
+                raise UsageError(
+                    "--candidates finds guides in all files and describes them in --summary: give no patterns"
+                )
+            if "-" in self.targets:
+                raise UsageError("--candidates reads the targets twice: standard input cannot be one of them")
+        elif (self.patterns is None) == (not self.given):
             raise UsageError("give patterns in a file or with --pattern, not both")
         check_choices(self)
+        set_whole_numbers(self)
         if self.inputs.count("-") > 1:
             raise UsageError("standard input can be read only once")
 
     @property
     def inputs(self) -> tuple[str | None, ...]:
         """All paths that are read."""
-        return (self.patterns, *self.targets, None if self.score == "mit" else self.score, self.annotate, self.variants)
+        return (
+            self.patterns,
+            *self.targets,
+            None if self.score == "mit" else self.score,
+            self.annotate,
+            self.variants,
+            self.regions,
+        )

@@ -22,6 +22,7 @@ from gpualign.run.malloc_tuning import reuse_memory
 from gpualign.run.run_context import RunContext
 from gpualign.run.select import Work
 from gpualign.run.stage import Backend, Run, Stage
+from gpualign.search.candidates import find_guides
 from gpualign.search.offtargets import GuideSums
 from gpualign.search.output import HitCounts, Splitter, Writer, check_split, columns_of
 from gpualign.search.params import SearchFiles, SearchParams
@@ -64,9 +65,13 @@ def run_search(params: SearchParams, files: SearchFiles, options: RunOptions) ->
         run.outputs.append(files.split)
     size = symbols_in_files(*files.targets)
     with proteins_want(_PROTEINS):
-        named = (
-            given_patterns(files.given) if files.patterns is None else read_patterns(files.patterns, params.alphabet)
-        )
+        guides = None if files.candidates is None else find_guides(files, options)
+        if guides is not None:
+            named = guides.named
+        elif files.patterns is None:
+            named = given_patterns(files.given)
+        else:
+            named = read_patterns(files.patterns, params.alphabet)
     variants = None if files.variants is None else Variants(files.variants)
     patterns = make_patterns(named, params, size, files.patterns, 0 if variants is None else variants.longest)
     if files.split is not None:
@@ -77,7 +82,9 @@ def run_search(params: SearchParams, files: SearchFiles, options: RunOptions) ->
         raise UsageError("variants are of dna: --variants cannot be used with other alphabets or --ends free")
     unused = variants is not None
     counts, writer = HitCounts(patterns), Writer(params, patterns, files)
-    sums = None if files.summary is None else GuideSums(patterns, params.bulges, files.score is not None)
+    sums = None
+    if files.summary is not None:
+        sums = GuideSums(patterns, params.bulges, files.score is not None, {} if guides is None else guides.columns)
     output = run.table(columns_of(params, files), files.header) if files.form == "table" else run.output()
     with run.opening(Work.of(KERNELS, size)) as opening, contextlib.ExitStack() as stack:
         backend = opening.backend()
