@@ -75,6 +75,12 @@ def command(**values: Any) -> None:
         values["merge"] = bool(values["merge"])
         run_trim(take(SearchParams, values), trim, files, mates, options)
         return
+    if files.pairs is not None:
+        from gpualign.search.pcr import run_pcr
+
+        values["merge"] = bool(values["merge"])
+        run_pcr(take(SearchParams, values), files, options)
+        return
     if mates != TrimFiles():
         raise UsageError("options of mates are for reads that are trimmed: give --trim")
     if files.form != "table" and options.output_format != "tsv":
