@@ -133,8 +133,8 @@ def _check(params: SearchParams, files: SearchFiles) -> None:
             "primers are dna, whole and on both strands: --pairs takes no other alphabet, strand, PAM or ends"
         )
     for_hits = files.counts, files.plot, files.summary, files.score, files.annotate, files.variants, files.split
-    for_hits += params.path, params.best_per_target, params.within, params.hits in ("best", "first")
-    if files.form != "table" or any(for_hits):
+    chosen = params.path, params.best_per_target, params.within, params.hits in ("best", "first")
+    if files.form != "table" or any((*for_hits, *chosen)):
         raise UsageError("--pairs writes products: options of hits and their table cannot be used with it")
 
 
