@@ -169,10 +169,13 @@ class Genes:
 
     Args:
         annotation: exons of transcripts.
+
+    Attributes:
+        names: of the genes, and *.
     """
 
     def __init__(self, annotation: Annotation) -> None:
-        self._names = [*annotation.gene_names, "*"]
+        self.names = [*annotation.gene_names, "*"]
         exons = np.diff(annotation.exon_offsets)
         of_exon = np.repeat(np.arange(len(annotation)), exons)
         self._contigs = {name.encode("latin-1"): number for number, name in enumerate(annotation.contigs)}
@@ -188,7 +191,18 @@ class Genes:
 
     def columns(self, names: list[bytes], hits: SearchHits) -> list[Column]:
         """Columns gene, feature and gene_distance (0 within a gene, 1 next to it). ``names``: of the hits' targets."""
-        gene = np.full(len(hits), len(self._names) - 1)
+        gene, feature, distance = self.located(names, hits)
+        known = np.unique(distance[distance >= 0])
+        at = np.where(distance < 0, len(known), np.searchsorted(known, distance))
+        far_away = Names([*map(str, known.tolist()), "*"])
+        shown = Names(["exon", "intron", "intergenic"])
+        return [Names(self.names).column(gene), shown.column(feature), far_away.column(at)]
+
+    def located(self, names: list[bytes], hits: SearchHits) -> tuple[NDArray[np.int64], ...]:
+        """int64 (n,) each: the gene's number among the names; 0: in an exon, 1: intron, 2: between genes; the distance,
+        -1: there is no gene.
+        """
+        gene = np.full(len(hits), len(self.names) - 1)
         feature, distance = np.full(len(hits), 2), np.full(len(hits), -1, np.int64)
         for target in np.unique(hits.target).tolist():
             number = self._contigs.get(names[target])
@@ -201,11 +215,7 @@ class Genes:
             gene[rows] = np.where(beside == 0, exon, nearest)
             feature[rows] = np.where(beside == 0, 0, np.where(far == 0, 1, 2))
             distance[rows] = far
-        shown = ["exon", "intron", "intergenic"]
-        far_away = Names([*map(str, np.unique(distance[distance >= 0]).tolist()), "*"])
-        known = np.unique(distance[distance >= 0])
-        at = np.where(distance < 0, len(known), np.searchsorted(known, distance))
-        return [Names(self._names).column(gene), Names(shown).column(feature), far_away.column(at)]
+        return gene, feature, distance
 
 
 class _Intervals:
@@ -237,10 +247,11 @@ class GuideSums:
     Args:
         bulges: most of a site.
         scored: there are scores.
+        known: further columns.
     """
 
-    def __init__(self, patterns: Patterns, bulges: int, scored: bool) -> None:
-        self._names, self._scored = patterns.names, scored
+    def __init__(self, patterns: Patterns, bulges: int, scored: bool, known: dict[str, Column]) -> None:
+        self._names, self._scored, self._known = patterns.names, scored, known
         most = int(patterns.limits.max())
         self._shape = (most + 1, (most if bulges < 0 else min(most, bulges)) + 1)
         self._loci = np.zeros((len(patterns), *self._shape), np.int64)
@@ -256,9 +267,9 @@ class GuideSums:
         """A row for each guide. Its specificity is 1 / (1 + the scores of all sites but one without errors)."""
         rows = len(self._names)
         cells = [(m, b) for b in range(self._shape[1]) for m in range(self._shape[0] - b)]
-        columns = [Names(self._names).column(np.arange(rows)), integers(self._loci.sum(axis=(1, 2)))]
-        columns += [integers(self._loci[:, m, b]) for m, b in cells]
-        names = ["pattern", "loci", *(f"m{m}b{b}" for m, b in cells)]
+        columns = [Names(self._names).column(np.arange(rows)), *self._known.values()]
+        columns += [integers(self._loci.sum(axis=(1, 2))), *(integers(self._loci[:, m, b]) for m, b in cells)]
+        names = ["pattern", *self._known, "loci", *(f"m{m}b{b}" for m, b in cells)]
         if self._scored:
             others = np.maximum(self._sums - (self._loci[:, 0, 0] > 0), 0)
             columns += [fixed(others, 4), fixed(1 / (1 + others), 4)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal
@@ -17,8 +18,11 @@ Hits = Literal["local", "all", "best", "first"]
 Ends = Literal["fixed", "free"]
 #: symbols of a pattern, at most
 LONGEST_PATTERN = 10_000
+#: bases of a product of primers, at most
+LONGEST_PRODUCT = 1_000_000
 _patterns, _errors, _which = (partial(parameter, under=heading) for heading in ("Patterns", "Errors", "Which hits"))
 _columns = partial(parameter, under="Columns and formats")
+_pcr = partial(parameter, under="In-silico PCR")
 _output = partial(parameter, under="Output")
 
 
@@ -165,6 +169,20 @@ class SearchFiles:
     targets: tuple[str, ...]
     given: tuple[str, ...] = ()
     form: str = "table"
+    candidates: str | None = _patterns(
+        None,
+        "--candidates",
+        "Instead of PATTERNS: all guides of the targets next to this PAM (NGG, 5:TTTV), described in --summary. It is "
+        "also --pam, unless that is given.",
+        metavar="PAM",
+    )
+    regions: str | None = _patterns(
+        None,
+        "--in",
+        "With --candidates: only guides in the exons of GTF or GFF3, or the intervals of BED.",
+        metavar="FILE",
+    )
+    guide_length: int = _patterns(20, "--guide-length", "With --candidates: bases of a guide without its PAM.")
     split: str | None = _columns(
         None,
         "--split",
@@ -208,19 +226,61 @@ class SearchFiles:
         "Also find sites that only alleles of a VCF or BCF file make, and write which alleles.",
         metavar="FILE",
     )
+    pairs: str | None = _pcr(
+        None,
+        "--pairs",
+        "PATTERNS are pairs of primers, one after the other, or lines with a name, the forward and the reverse primer: "
+        "write what they amplify, of this size with the primers.",
+        metavar="MIN-MAX",
+    )
+    amplicons: str | None = _pcr(None, "--amplicons", "Write the products as FASTA, too.", metavar="FILE")
     header: bool = header_field()
     reference: str | None = _output(None, "--reference", "FASTA for targets in CRAM.", metavar="FILE")
 
     def __post_init__(self) -> None:
         if not self.targets:
             raise UsageError("name at least one file of targets")
-        if (self.patterns is None) == (not self.given):
+        if self.candidates is None and (self.regions or self.guide_length != SearchFiles.guide_length):
+            raise UsageError("--in and --guide-length are for guides that are designed: give --candidates")
+        check_range("guide length", self.guide_length, 1, 1000)
+        if self.amplicons is not None and self.pairs is None:
+            raise UsageError("--amplicons are the products of primers: give --pairs")
+        if self.candidates is not None:
+            if self.patterns is not None or self.given or self.summary is None:
+                raise UsageError(
+                    "--candidates finds guides in all files and describes them in --summary: give no patterns"
+                )
+            if "-" in self.targets:
+                raise UsageError("--candidates reads the targets twice: standard input cannot be one of them")
+        elif (self.patterns is None) == (not self.given):
             raise UsageError("give patterns in a file or with --pattern, not both")
         check_choices(self)
+        set_whole_numbers(self)
         if self.inputs.count("-") > 1:
             raise UsageError("standard input can be read only once")
 
     @property
+    def product_sizes(self) -> tuple[int, int]:
+        """The least and the most bases of a product.
+
+        Raises:
+            UsageError: they are not given as MIN-MAX.
+        """
+        sizes = re.fullmatch(r"(\d{1,9})-(\d{1,9})", self.pairs or "")
+        if sizes is None or not 0 < int(sizes[1]) <= int(sizes[2]) <= LONGEST_PRODUCT:
+            raise UsageError(
+                f"--pairs is MIN-MAX, at most {LONGEST_PRODUCT:,} bases, such as 100-1000, not {self.pairs!r}"
+            )
+        return int(sizes[1]), int(sizes[2])
+
+    @property
     def inputs(self) -> tuple[str | None, ...]:
         """All paths that are read."""
-        return (self.patterns, *self.targets, None if self.score == "mit" else self.score, self.annotate, self.variants)
+        return (
+            self.patterns,
+            *self.targets,
+            None if self.score == "mit" else self.score,
+            self.annotate,
+            self.variants,
+            self.regions,
+        )

@@ -29,8 +29,11 @@ _LINE = "a line is a pattern, or a name, a tab and a pattern"
 Named = tuple[str, bytes, int | None]
 
 
-def read_patterns(path: str, alphabet: str) -> list[Named]:
+def read_patterns(path: str, alphabet: str, pairs: bool = False) -> list[Named]:
     """The records of a FASTA or FASTQ file; or of other text the lines: a pattern each, or a name, a tab and a pattern.
+
+    Args:
+        pairs: lines may have another tab and a second pattern of the same name.
 
     Raises:
         InputError: the file cannot be read, or has a line or record that is no pattern.
@@ -47,18 +50,18 @@ def read_patterns(path: str, alphabet: str) -> list[Named]:
     text = b"".join(parts)
     if not _CONTROLS.isdisjoint(text):
         raise InputError("neither FASTA nor FASTQ, nor lines of text", path)
-    return list(_lines(text, path))
+    return list(_lines(text, path, 2 if pairs else 1))
 
 
-def _lines(text: bytes, path: str) -> Iterator[Named]:
+def _lines(text: bytes, path: str, most: int) -> Iterator[Named]:
     for number, line in enumerate(text.splitlines(), start=1):
         if not line.strip() or line.startswith(b"#"):
             continue
         fields = [field.strip() for field in line.split(b"\t")]
         if len(fields) > 1 and not fields[1]:
             raise InputError(f"the pattern is empty ({_LINE})", path, number)
-        name, symbols = (fields[0], fields[1]) if len(fields) > 1 else (fields[0], fields[0])
-        yield name.decode("latin-1"), symbols, number
+        for symbols in fields[1 : 1 + most] or fields:
+            yield fields[0].decode("latin-1"), symbols, number
 
 
 def given_patterns(texts: Sequence[str | bytes]) -> list[Named]:

@@ -22,6 +22,7 @@ from gpualign.run.malloc_tuning import reuse_memory
 from gpualign.run.run_context import RunContext
 from gpualign.run.select import Work
 from gpualign.run.stage import Backend, Run, Stage
+from gpualign.search.candidates import find_guides
 from gpualign.search.offtargets import GuideSums
 from gpualign.search.output import HitCounts, Splitter, Writer, check_split, columns_of
 from gpualign.search.params import SearchFiles, SearchParams
@@ -38,7 +39,7 @@ from gpualign.text.sizes import symbols_in_files
 #: share; in longer ones batches of targets are enough
 _SHORT_TEXT, _GROUP = 1 << 24, 1024
 #: a GPU wants more of the targets at once than a core
-_GPU_FACTOR = 8
+GPU_FACTOR = 8
 #: batches in flight on a device
 _SLOTS = 3
 _PROTEINS = "--alphabet protein"
@@ -64,9 +65,13 @@ def run_search(params: SearchParams, files: SearchFiles, options: RunOptions) ->
         run.outputs.append(files.split)
     size = symbols_in_files(*files.targets)
     with proteins_want(_PROTEINS):
-        named = (
-            given_patterns(files.given) if files.patterns is None else read_patterns(files.patterns, params.alphabet)
-        )
+        guides = None if files.candidates is None else find_guides(files, options)
+        if guides is not None:
+            named = guides.named
+        elif files.patterns is None:
+            named = given_patterns(files.given)
+        else:
+            named = read_patterns(files.patterns, params.alphabet)
     variants = None if files.variants is None else Variants(files.variants)
     patterns = make_patterns(named, params, size, files.patterns, 0 if variants is None else variants.longest)
     if files.split is not None:
@@ -77,7 +82,9 @@ def run_search(params: SearchParams, files: SearchFiles, options: RunOptions) ->
         raise UsageError("variants are of dna: --variants cannot be used with other alphabets or --ends free")
     unused = variants is not None
     counts, writer = HitCounts(patterns), Writer(params, patterns, files)
-    sums = None if files.summary is None else GuideSums(patterns, params.bulges, files.score is not None)
+    sums = None
+    if files.summary is not None:
+        sums = GuideSums(patterns, params.bulges, files.score is not None, {} if guides is None else guides.columns)
     output = run.table(columns_of(params, files), files.header) if files.form == "table" else run.output()
     with run.opening(Work.of(KERNELS, size)) as opening, contextlib.ExitStack() as stack:
         backend = opening.backend()
@@ -85,7 +92,7 @@ def run_search(params: SearchParams, files: SearchFiles, options: RunOptions) ->
             reuse_memory()
         out = stack.enter_context(output)
         splitter = None
-        bases = options.batch_size * (_GPU_FACTOR if backend.on_gpu else 1)
+        bases = options.batch_size * (GPU_FACTOR if backend.on_gpu else 1)
         items = read_items(params, files, bases, patterns.context, options.threads)
         with run.progress("bases") as progress:
             for found in whole_or_part(
@@ -157,7 +164,7 @@ def search(
         while of_groups := list(itertools.islice(batches, len(groups))):
             pieces = next((found for found in of_groups if isinstance(found, list)), None)
             if pieces is not None:
-                yield from _in_pieces(patterns, of_all, pieces, threads)
+                yield from in_pieces(patterns, of_all, pieces, threads)
             elif len(groups) == 1:
                 yield of_groups[0]
             else:
@@ -165,13 +172,13 @@ def search(
                 yield selected(params, patterns, found) if found.part is None else found
 
 
-def _in_pieces(
+def in_pieces(
     patterns: Patterns, stage: Stage[Share, Any], pieces: Iterable[TargetBatch], threads: int
-) -> Iterator[FoundHits]:
-    """Hits of all patterns in pieces of a batch, in smaller ones where these have too many as well."""
+) -> Iterator[Any]:
+    """Results of all patterns in pieces of a batch, in smaller ones where these have too many hits as well."""
     for found in run_ordered((Share(patterns, piece) for piece in pieces), stage.on_cpu, threads):
         if isinstance(found, list):
-            yield from _in_pieces(patterns, stage, found, threads)
+            yield from in_pieces(patterns, stage, found, threads)
         else:
             yield found
 
@@ -205,9 +212,14 @@ class Share:
 
 
 def search_stage(
-    read: Callable[[Item | TargetBatch], TargetBatch], finish: Callable[[Patterns, TargetBatch, SearchHits], Any]
+    read: Callable[[Item | TargetBatch], TargetBatch],
+    finish: Callable[[Patterns, TargetBatch, SearchHits], Any],
+    beyond: tuple[int, int] = (0, 0),
 ) -> Stage[Share, Any]:
     """The stage over shares of whose items ``read`` makes targets, and ``finish`` results of the hits.
+
+    Args:
+        beyond: symbols before and after the text that counts from which hits are wanted, too.
 
     A device finds where patterns may lie, and the CPU settles it and looks for what devices leave out. Where a device
     finds too much, or no pattern is for devices, the CPU does all. Where there are too many hits to be held, the result
@@ -215,12 +227,13 @@ def search_stage(
     """
 
     def settled(patterns: Patterns, targets: TargetBatch, events: NDArray[np.uint64] | None = None) -> Any:
+        text = targets.text.extended(*beyond)
         try:
-            hits = search_on_cpu(patterns, targets.text, events, patterns.max_hits)
+            hits = search_on_cpu(patterns, text, events, patterns.max_hits)
         except OverflowError:
             if len(pieces := targets.pieces(patterns.context)) > 1:
                 return pieces
-            hits = search_on_cpu(patterns, targets.text, events)
+            hits = search_on_cpu(patterns, text, events)
         return finish(patterns, targets, hits)
 
     def on_cpu(share: Share) -> Any:

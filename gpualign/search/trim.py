@@ -110,7 +110,17 @@ def _check(
         raise UsageError(f"reads are trimmed on the CPU: --trim cannot be used with --device {options.device}")
     if params.max_bulges not in (None, 0) or options.dask is not None or options.output_format != "tsv":
         raise UsageError("--trim cannot be used with --max-bulges, --dask or a table's format")
-    if files.form != "table" or files.counts or files.plot or params.path or params.best_per_target or params.within:
+    for_hits = (
+        files.counts,
+        files.plot,
+        files.summary,
+        files.score,
+        files.annotate,
+        files.variants,
+        files.candidates,
+        files.pairs,
+    )
+    if files.form != "table" or any(for_hits) or params.path or params.best_per_target or params.within:
         raise UsageError("--trim writes reads: options of hits and their table cannot be used with it")
 
 

@@ -142,6 +142,11 @@ class TargetText:
         offsets = self.offsets[first : after + 1] - begin + at
         return TargetText(text, offsets, self.begin[some], self.end[some], self.open[some])
 
+    def extended(self, before: int, after: int) -> TargetText:
+        """The same text, of which more symbols before and after what counts do so, too."""
+        begin, end = np.maximum(self.begin - before, 0), np.minimum(self.end + after, np.diff(self.offsets) + 1)
+        return replace(self, begin=begin, end=end) if before or after else self
+
     def window(self, begin: int, end: int, context: int) -> tuple[TargetText, int]:
         """The text for the hits of a single target that begin in an interval, with context; and where that begins."""
         origin, after = self.offsets.tolist()
