@@ -143,7 +143,7 @@ def _again(
 
 def hold_all(out: HeldRecords, batches: Generator[RecordBatch, None, None], run: RunContext) -> int:
     """Hand all batches to the output, which writes them when it ends; returns the number of records."""
-    count = 0
+    count, out.progress = 0, run.progress
     with closing(batches), run.progress("record") as progress:
         for batch in batches:
             out.add(batch)

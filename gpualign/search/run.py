@@ -82,7 +82,7 @@ def run_search(params: SearchParams, files: SearchFiles, options: RunOptions) ->
         splitter = None
         bases = options.batch_size * (_GPU_FACTOR if backend.on_gpu else 1)
         items = read_items(params, files, bases, patterns.context, options.threads)
-        with run.progress("bases") as progress:
+        with run.progress("bases", of=files.targets) as progress:
             for found in whole_or_part(
                 params,
                 patterns,

@@ -58,7 +58,7 @@ def run_sintax(params: SintaxParams, files: SintaxFiles, options: RunOptions) ->
     index = _native.SintaxClassifier(references.bases, references.base_offsets, taxonomy.of.ravel())
     run.report.stage("index")
     queries = classified = 0
-    with run.output() as out, run.progress("sequence") as progress:
+    with run.output() as out, run.progress("sequence", of=(files.queries,)) as progress:
         for batch in read_batches(files.queries, _READ_BYTES):
             found = index.classify(batch.bases, batch.base_offsets, params.strand == "both", options.threads)
             out.write(_lines(batch, taxonomy, params.cutoff, *found))

@@ -125,7 +125,7 @@ def run_nearest(
             queries = encode([batch], scoring, files.queries)
         strands = _joined(queries, queries.reverse_complement(scoring)) if both else queries
         nearest = _Search(params, search, scoring, len(queries), strands, options)
-        with run.progress("pair") as progress:
+        with run.progress("pair", of=(files.targets,)) as progress:
             backend = opening.backend()
             size = options.batch_size * (_GPU_PART_BATCHES if backend.on_gpu else _PART_BATCHES)
             with Prefetch(database_parts(files.targets, scoring, size)) as parts:
