@@ -132,7 +132,9 @@ class Progress:
         unit = self._unit if " " in self._unit or self._unit.endswith("s") else f"{self._unit}s"
         parts = [f"{self._done:,} {unit}", f"{rate:,.{0 if rate >= 10 else 2}f} a second"]
         if share is not None:
-            parts[0] += f" ({min(share, 1):.0%}{' of the input read' if self._total is None else ''})".replace("%", " %")
+            parts[0] += f" ({min(share, 1):.0%}{' of the input read' if self._total is None else ''})".replace(
+                "%", " %"
+            )
             if self._share_at_begin < share < 1:
                 left = (now - self._begin) * (1 - share) / (share - self._share_at_begin)
                 parts.append(f"{_lasting(left)} left")

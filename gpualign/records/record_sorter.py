@@ -36,9 +36,7 @@ from gpualign.text.streams import Damaged
 
 #: as native code numbers them: "template": those of a template next to each other; then three by name, as samtools
 #: does, plainly by their bytes, or as Picard does; the last as samtools sort --template-coordinate
-RecordOrder = Literal[
-    "input", "coordinate", "template", "natural", "lexicographic", "picard", "template-coordinate"
-]
+RecordOrder = Literal["input", "coordinate", "template", "natural", "lexicographic", "picard", "template-coordinate"]
 RECORD_ORDERS: tuple[RecordOrder, ...] = get_args(RecordOrder)
 #: what tells a batch's templates apart, as native code numbers it
 TemplateNumbers = Literal["none", "flags", "names", "records"]

@@ -81,7 +81,9 @@ def with_mates(tmp_path_factory: pytest.TempPathFactory) -> Path:
     grouped = write_sam(folder / "grouped.sam", lines, (*contigs, *groups))
     pysam.samtools.fixmate("-m", str(grouped), str(folder / "fixed.sam"), catch_stdout=False)
     flagged = ((line, int(line.split("\t")[1])) for line in records_of(folder / "fixed.sam"))
-    fixed = [line for line, flag in flagged if not flag & 1 or flag & 8 or "\tMC:Z:" in line]  # not all secondary have it
+    fixed = [
+        line for line, flag in flagged if not flag & 1 or flag & 8 or "\tMC:Z:" in line
+    ]  # not all secondary have it
     assert len(fixed) > 2500
     rng.shuffle(fixed)
     return write_sam(folder / "in.sam", fixed, (*contigs, *groups))
