@@ -75,7 +75,9 @@ class RunOptions:
         "Bases per batch; larger batches take more memory, and the output is the same.",
         unit="bases",
     )
-    progress: bool = _running(True, "--no-progress", "Hide the progress bar (shown only on a terminal).")
+    progress: bool = _running(
+        True, "--no-progress", "Show no progress: neither the bar on a terminal nor, elsewhere, a line a minute."
+    )
     quiet: bool = _running(False, "-q --quiet", "Print no summary and no warnings.")
     json: str | None = _running(None, "--json", "Write a run report as JSON.", metavar="FILE")
     dask: str | None = _running(

@@ -7,6 +7,7 @@ import json
 import resource
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import Any
@@ -21,6 +22,9 @@ from gpualign.version import __version__
 
 #: called now and then with what is done so far, and of how much (None: nobody knows yet)
 OnProgress = Callable[[int, "int | None"], object]
+
+#: of runs whose standard error is no terminal
+LINE_SECONDS = 60.0
 
 
 def print_line(command: str, message: str) -> None:
@@ -77,13 +81,32 @@ class Report:
 
 
 class Progress:
-    """A tqdm bar on a terminal, nothing elsewhere; for the Python functions a call."""
+    """What a long run shows: a tqdm bar on a terminal, and elsewhere a line a minute; for the Python functions a call.
+
+    Args:
+        unit: what is counted.
+        total: of them; None: unknown.
+        call: of a Python function.
+        share: the share of the input that has been read; None: unknown. It is asked for where there is no total.
+    """
 
     def __init__(
-        self, options: RunOptions, unit: str, total: int | None = None, call: OnProgress | None = None
+        self,
+        options: RunOptions,
+        unit: str,
+        total: int | None = None,
+        call: OnProgress | None = None,
+        share: Callable[[], float | None] = lambda: None,
     ) -> None:
-        self._bar, self._call, self._done, self._total = None, call, 0, total
-        if options.progress and not options.quiet and sys.stderr.isatty():
+        self._unit, self._call, self._done, self._total, self._share = unit.strip(), call, 0, total, share
+        self._bar = None
+        self._lines = options.progress and not options.quiet and not sys.stderr.isatty()
+        self._command = " ".join((options.command_line or "gpualign").split()[:2])
+        self._begin = self._last = time.monotonic()
+        self._done_at_last, self._share_at_begin = 0, 0.0
+        if self._lines:
+            self._share_at_begin = (share() if total is None else None) or 0.0
+        elif options.progress and not options.quiet:
             from tqdm import tqdm
 
             self._bar = tqdm(total=total, unit=unit, unit_scale=True, file=sys.stderr, leave=False)
@@ -96,12 +119,32 @@ class Progress:
         if self._bar is not None:
             if found:
                 self._bar.set_postfix_str(found, refresh=False)
+            if self._total is None and (share := self._share()):  # a bar has a percentage and the time left if it ends
+                self._bar.total = max(self._done, round(self._done / share))
             self._bar.update(n)
+        elif self._lines and time.monotonic() - self._last >= LINE_SECONDS:
+            self._print_line(found)
+
+    def _print_line(self, found: str) -> None:
+        now = time.monotonic()
+        share = self._share() if self._total is None else self._done / max(1, self._total)
+        rate = (self._done - self._done_at_last) / (now - self._last)
+        unit = self._unit if " " in self._unit or self._unit.endswith("s") else f"{self._unit}s"
+        parts = [f"{self._done:,} {unit}", f"{rate:,.{0 if rate >= 10 else 2}f} a second"]
+        if share is not None:
+            parts[0] += f" ({min(share, 1):.0%}{' of the input read' if self._total is None else ''})".replace(
+                "%", " %"
+            )
+            if self._share_at_begin < share < 1:
+                left = (now - self._begin) * (1 - share) / (share - self._share_at_begin)
+                parts.append(f"{_lasting(left)} left")
+        print(f"{self._command}: {', '.join([*parts, *filter(None, [found])])}", file=sys.stderr, flush=True)
+        self._last, self._done_at_last = now, self._done
 
     @contextlib.contextmanager
     def watching(self, done: NDArray[np.uint64]) -> Iterator[None]:
         """Follow a number that native code counts up while the block runs."""
-        if self._bar is None:
+        if self._bar is None and not self._lines:
             yield
             return
         ended = threading.Event()
@@ -127,3 +170,10 @@ class Progress:
     def __exit__(self, *_: object) -> None:
         if self._bar is not None:
             self._bar.close()
+
+
+def _lasting(seconds: float) -> str:
+    """A duration in its largest unit."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

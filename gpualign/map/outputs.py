@@ -18,11 +18,12 @@ from gpualign.map.meth import warn_of_library
 from gpualign.map.params import left_unmapped
 from gpualign.map.statistics import MapStatistics
 from gpualign.reads.lanes import Lanes
-from gpualign.records.alignment_output import open_alignments
+from gpualign.records.alignment_output import HeldRecords, open_alignments
 from gpualign.records.cram import sequence_tags
 from gpualign.records.methylation import open_methylation
 from gpualign.records.observer import duplicates_summary, observing, warn_of_barcodes
 from gpualign.records.sam_header import parse_read_group, sam_header, with_lines
+from gpualign.report import Progress
 from gpualign.seeds.index.minimizers import MinimizerIndex
 from gpualign.sequences.reference import Reference
 from gpualign.text.bgzf import CPU_CODEC, BgzfCodec
@@ -75,6 +76,11 @@ class MapOutputs:
         """What makes the records of a mapped batch."""
         pairs, tagged = None if library is None else library.model, self._lanes.header is not None
         return RecordFormatter(self._index, self._sample, pairs, tagged, self._observer.take)
+
+    def show_writing(self, progress: Callable[[str, int], Progress]) -> None:
+        """Show how far records that were held are written; see :class:`HeldRecords`."""
+        if isinstance(self._alignments, HeldRecords):
+            self._alignments.progress = progress
 
     def write(self, written: Written, counts: MapStatistics) -> None:
         """Write the next batch."""

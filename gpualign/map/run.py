@@ -80,6 +80,7 @@ def run_map(sample: Sample, command: str = "map") -> None:
         report.stage("insert sizes")
         run.begin_timeline(MAP_STEPS)
         with run.progress("read") as progress, MapOutputs(sample, lanes, index, backend.codec) as out:
+            out.show_writing(run.progress)
             stage = Mapping(out.formatter(library), unparsed).stage(slots)
             with closing(backend.run(reads, stage)) as mapped:  # its threads wait for devices: closed before these
                 for written, counts in mapped:

@@ -42,7 +42,7 @@ def sort(
     ['a', 'b']
 
     Args:
-        order: "coordinate", "template", or by name: "natural", "lexicographic" or "picard".
+        order: "coordinate", "template", "template-coordinate", or by name: "natural", "lexicographic" or "picard".
         reference: FASTA of CRAM files.
         layout: of :class:`gpualign.records.alignment_output.AlignmentLayout`.
 

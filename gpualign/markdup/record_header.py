@@ -18,7 +18,16 @@ _ORDERS: dict[RecordOrder, tuple[str, ...]] = {
     "natural": ("SO:queryname", "SS:queryname:natural"),
     "lexicographic": ("SO:queryname", "SS:queryname:lexicographical"),
     "picard": ("SO:queryname", "SS:queryname:lexicographical"),
+    "template-coordinate": ("SO:unsorted", "GO:query", "SS:unsorted:template-coordinate"),
 }
+
+
+def ranked_libraries(lines: Sequence[str]) -> bytes:
+    """A line for each read group that has a library, with a tab and the library's rank, from 1 on."""
+    groups = [header_fields(line) for line in lines if line.startswith("@RG\t")]
+    named = {group["ID"]: group["LB"] for group in groups if "ID" in group and group.get("LB")}
+    ranks = {library: 1 + at for at, library in enumerate(sorted(set(named.values()), key=bytes_of))}
+    return bytes_of("".join(f"{group}\t{ranks[library]}\n" for group, library in named.items()))
 
 
 def record_header(lines: Sequence[str], contigs: HeaderContigs, order: RecordOrder, command_line: str) -> bytes:

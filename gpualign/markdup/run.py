@@ -10,7 +10,7 @@ from typing import Any
 from gpualign import _native
 from gpualign.errors import InputError, UsageError, counted
 from gpualign.markdup.params import Marking, RecordFiles
-from gpualign.markdup.record_header import record_header
+from gpualign.markdup.record_header import ranked_libraries, record_header
 from gpualign.markdup.templates import MarkingPlan, chunk_bytes, peeked, prepared_batches, preparer, said_order
 from gpualign.markdup.tuning import LEVEL_OF_SORT, work_of
 from gpualign.params import RunOptions
@@ -51,7 +51,10 @@ def run_sort(
         if layout.compression_level is None and layout.format == "bam" and codec is CPU_CODEC:
             layout = replace(layout, compression_level=LEVEL_OF_SORT)
         first, chunks = peeked(source.chunks(chunk_bytes(options, layout), templates=False))
-        prefix = b"" if first is None else _native.shared_name_prefix(first.records())
+        if layout.order == "template-coordinate":
+            prefix = ranked_libraries(source.header)
+        else:
+            prefix = b"" if first is None else _native.shared_name_prefix(first.records())
 
         def sort(chunk: RecordChunk) -> RecordBatch:
             return RecordBatch.of(chunk.records(), layout.order, templates="none", prefix=prefix, keep=True)
@@ -143,7 +146,7 @@ def _again(
 
 def hold_all(out: HeldRecords, batches: Generator[RecordBatch, None, None], run: RunContext) -> int:
     """Hand all batches to the output, which writes them when it ends; returns the number of records."""
-    count = 0
+    count, out.progress = 0, run.progress
     with closing(batches), run.progress("record") as progress:
         for batch in batches:
             out.add(batch)
@@ -163,9 +166,9 @@ def _damage_of(path: str) -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        if not str(error).startswith("a BAM record"):
+        if not str(error).startswith(("a BAM record", "record '")):
             raise
-        raise InputError(f"is damaged: {error}", path) from error
+        raise InputError(str(error) if str(error)[0] == "r" else f"is damaged: {error}", path) from error
 
 
 def records_of(files: RecordFiles, options: RunOptions) -> RecordInput:

@@ -29,11 +29,19 @@ from gpualign.records.record_sorter import RecordOrder
         is_flag=True,
         help="Put the records of each template next to each other, templates in any order: faster than by name.",
     ),
+    click.option(
+        "--template-coordinate",
+        is_flag=True,
+        help="As samtools sort --template-coordinate, for fgbio and fgumi: templates by the outer ends of their mates, "
+        "library, cell (CB), molecule (MI) and name. Mates need the tag MC.",
+    ),
 )
 @output_options
 @headed("As in samtools sort", samtools_options)
 @local_run_options
-def command(by_name: bool, name_order: RecordOrder | None, template: bool, **values: Any) -> None:
+def command(
+    by_name: bool, name_order: RecordOrder | None, template: bool, template_coordinate: bool, **values: Any
+) -> None:
     """Sort the records of a SAM, BAM or CRAM file by coordinate, by name or by template.
 
     IN is a file, or '-' for standard input. As with samtools sort, records are ordered by contig, position, and forward
@@ -45,9 +53,9 @@ def command(by_name: bool, name_order: RecordOrder | None, template: bool, **val
       bwa mem ref.fa reads.fq | gpualign sort - -o out.bam
       gpualign sort -n in.cram --reference ref.fa -o by_name.bam
     """
-    if template and (by_name or name_order):
+    if template + template_coordinate + bool(by_name or name_order) > 1:
         raise click.UsageError("records are sorted by name or by template, not both")
-    order: RecordOrder = "template" if template else "coordinate"
+    order: RecordOrder = "template" if template else "template-coordinate" if template_coordinate else "coordinate"
     if by_name or name_order:
         order = name_order or "natural"
     files = take(RecordFiles, values)

@@ -72,7 +72,7 @@ def run_mems(reference: str, queries: tuple[str, ...], params: MemsParams, optio
         if backend.on_gpu:  # all that the host does is to print, into buffers of about one size
             reuse_memory()
         output = run.table(_COLUMNS, params.header) if params.table else run.output()
-        with output as out, run.progress("bases") as progress:
+        with output as out, run.progress("bases", of=queries) as progress:
             counts = Counts(search, progress, options.quiet)
             headers = 0
             with part_writer(out.write, _WAITING_TEXTS, in_thread=is_regular(options.output)) as writer:

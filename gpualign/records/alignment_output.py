@@ -25,6 +25,7 @@ from gpualign.records.observer import RecordObserver
 from gpualign.records.record_sorter import RecordBatch, RecordOrder, Records, RecordSorter, usual_memory
 from gpualign.records.sam_header import bam_header
 from gpualign.records.second_reading import Reopened, SecondReading
+from gpualign.report import Progress
 from gpualign.text import tuning
 from gpualign.text.bgzf import CPU_CODEC, BgzfCodec, BgzfWriter, CutBlocks, bgzf_writer
 from gpualign.text.files import os_reason
@@ -41,7 +42,12 @@ class HeldRecords:
     Args:
         sorter: holds the records, or what reads them again.
         observer: None: there is none.
+
+    Attributes:
+        progress: opens what shows how many of so many bytes are written; None: nothing does.
     """
+
+    progress: Callable[[str, int], Progress] | None = None
 
     def __init__(self, sorter: RecordSorter | SecondReading, observer: RecordObserver | None) -> None:
         self._sorter, self._observer = sorter, observer
@@ -69,16 +75,18 @@ class HeldRecords:
     def written(self, form: Callable[[Records, int], Value]) -> Iterator[Value]:
         """``form`` of all records in output order (see :meth:`RecordSorter.merged`)."""
         observer = self._observer
-        if observer is None:
-            yield from self._sorter.merged(form, None)
-            return
 
-        def formed(records: Records, before: int) -> tuple[Any, Value]:
-            return observer.measure(records), form(records, before)
+        def formed(records: Records, before: int) -> tuple[int, Any, Value]:
+            return len(records), None if observer is None else observer.measure(records), form(records, before)
 
-        for measured, value in self._sorter.merged(formed, observer.marks()):
-            observer.count(measured)
-            yield value
+        with contextlib.ExitStack() as stack:
+            shown = None if self.progress is None else stack.enter_context(self.progress("bytes written", self.content))
+            for nbytes, measured, value in self._sorter.merged(formed, None if observer is None else observer.marks()):
+                if observer is not None:
+                    observer.count(measured)
+                yield value
+                if shown is not None:
+                    shown.update(nbytes)
 
 
 FORMATS = ("sam", "bam", "cram", "paf")

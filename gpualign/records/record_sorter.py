@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, BinaryIO, Literal, NamedTuple, TypeVar, cast
+from typing import Any, BinaryIO, Literal, NamedTuple, TypeVar, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,10 +34,10 @@ from gpualign.text.bgzf import CPU_CODEC, BgzfCodec, packed, unpacked
 from gpualign.text.files import os_reason
 from gpualign.text.streams import Damaged
 
-#: as native code numbers them: "template": those of a template next to each other; the last three by name, as samtools
-#: does, plainly by their bytes, or as Picard does
-RecordOrder = Literal["input", "coordinate", "template", "natural", "lexicographic", "picard"]
-RECORD_ORDERS: tuple[RecordOrder, ...] = ("input", "coordinate", "template", "natural", "lexicographic", "picard")
+#: as native code numbers them: "template": those of a template next to each other; then three by name, as samtools
+#: does, plainly by their bytes, or as Picard does; the last as samtools sort --template-coordinate
+RecordOrder = Literal["input", "coordinate", "template", "natural", "lexicographic", "picard", "template-coordinate"]
+RECORD_ORDERS: tuple[RecordOrder, ...] = get_args(RecordOrder)
 #: what tells a batch's templates apart, as native code numbers it
 TemplateNumbers = Literal["none", "flags", "names", "records"]
 _TEMPLATE_NUMBERS: tuple[TemplateNumbers, ...] = ("none", "flags", "names", "records")
@@ -103,7 +103,8 @@ class RecordBatch(NamedTuple):
             templates: how they are recognized, if they are; the records of each are adjacent. "records": they need
                 not be, and each record is numbered instead.
             numbers: of the records in the input, if they come in another order.
-            prefix: what most names begin with (``_native.shared_name_prefix``), in orders by name.
+            prefix: what most names begin with (``_native.shared_name_prefix``), in orders by name; the libraries of
+                the header for template-coordinate.
             keep: the array is nobody else's, and may be kept where it is in order already.
         """
         how = RECORD_ORDERS.index(order), _TEMPLATE_NUMBERS.index(templates), numbers, prefix, keep

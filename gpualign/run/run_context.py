@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from typing import Any
 
 from gpualign.notices import notices_to
@@ -15,6 +16,7 @@ from gpualign.run.dask import open_cluster
 from gpualign.run.select import Work, open_backend, parse_device
 from gpualign.run.stage import Backend
 from gpualign.streaming.timeline import STEPS_OF_RUN, Span, StepNames
+from gpualign.text.files import share_read
 from gpualign.text.output_file import OutputFile, open_output
 from gpualign.text.paths import TABLES, check_paths
 from gpualign.text.table_output import Kind, TableSink, open_table
@@ -89,7 +91,7 @@ class RunContext:
     ) -> None:
         self.command, self.options, self.device = command, options, ""
         self.report = Report(command, options)
-        self.report["inputs"] = [path for path in inputs if path is not None]
+        self._inputs = self.report["inputs"] = [path for path in inputs if path is not None]
         self.report["reference"] = reference
         self.outputs = [options.output or "-", *(path for path in outputs if path is not None)]
         check_paths((reference, *inputs), (options.json, *outputs), options.output, formats)
@@ -118,9 +120,15 @@ class RunContext:
         """Open ``options.output`` for a table; takes the arguments of :func:`open_table`."""
         return open_table(self.options, columns, header)
 
-    def progress(self, unit: str, total: int | None = None) -> Progress:
-        """A progress bar; use it in a ``with`` block."""
-        return Progress(self.options, unit, total)
+    def progress(self, unit: str, total: int | None = None, of: Sequence[str] | None = None) -> Progress:
+        """A progress bar; use it in a ``with`` block.
+
+        Args:
+            total: of the units; None: unknown, and the bar shows the share of the files that has been read.
+            of: these files; None: all inputs.
+        """
+        paths = self._inputs if of is None else of
+        return Progress(self.options, unit, total, share=partial(share_read, paths))
 
     def warn(self, message: str) -> None:
         """Print a warning, unless ``--quiet`` is given."""

@@ -94,7 +94,7 @@ def run_search(params: SearchParams, files: SearchFiles, options: RunOptions) ->
         splitter = None
         bases = options.batch_size * (GPU_FACTOR if backend.on_gpu else 1)
         items = read_items(params, files, bases, patterns.context, options.threads)
-        with run.progress("bases") as progress:
+        with run.progress("bases", of=files.targets) as progress:
             for found in whole_or_part(
                 params,
                 patterns,

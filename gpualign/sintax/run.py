@@ -159,7 +159,7 @@ def run_sintax(params: SintaxParams, files: SintaxFiles, options: RunOptions) ->
         if backend.on_gpu:
             reuse_memory()
         size = options.batch_size if backend.on_gpu else options.batch_size // _CPU_SHARE
-        with run.output() as out, run.progress("sequence") as progress:
+        with run.output() as out, run.progress("sequence", of=(files.queries,)) as progress:
             for found in classifier.run(read_batches(files.queries, max(1, size)), backend):
                 out.write(found.lines(params.cutoff))
                 queries += len(found.batch)

@@ -14,6 +14,7 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, BinaryIO, TypeVar, cast
+from weakref import WeakSet
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +48,27 @@ _DAMAGE = (EOFError, zlib.error, lzma.LZMAError)
 #: the message for a zstd window that zstd itself refuses without an option
 _LARGE_WINDOW = "needs more than 128M to be decompressed (pipe it: zstd -dc --long=31 FILE | gpualign … -)"
 _HEAD_SIZE = 1 << 16
+
+
+#: files on disk that are open, and by path how many stored bytes were read of others
+_OPEN: WeakSet[InputFile] = WeakSet()
+_CLOSED: dict[str, int] = {}
+
+
+def share_read(paths: Sequence[str]) -> float | None:
+    """The share of files' stored bytes that this process has read; None if one is a pipe or all are empty."""
+    read = size = 0
+    for path in paths:
+        try:
+            status = os.stat(path)
+        except OSError:  # "-" among others
+            return None
+        if not stat.S_ISREG(status.st_mode):
+            return None
+        positions = [file.bytes_read() for file in _OPEN if file.path == path]
+        read += min(max(positions, default=_CLOSED.get(path, 0)), status.st_size)
+        size += status.st_size
+    return read / size if size else None
 
 
 def stamp_of(status: os.stat_result) -> tuple[int, int]:
@@ -146,10 +168,11 @@ class InputFile:
         in_pieces: BGZF inflated by threads; :meth:`pieces` can be used.
         has_lines: it is text, not BAM.
         one_stream: other gzip on disk, large enough for :meth:`inflated`.
+        taken: stored bytes that were read at offsets; 0 if they are read in order.
     """
 
     def __init__(self, path: str, threads: int = 1, opened: Any = None) -> None:
-        self.path = path
+        self.path, self.taken = path, 0
         self._ahead = contextlib.ExitStack()
         self._file = opened or open_input(path)
         try:
@@ -190,6 +213,15 @@ class InputFile:
             self._stream = cast(BinaryIO, self._unpacked(head))
             self.magic = b""
         self.has_lines = not self.magic.startswith(BAM_MAGIC)
+        if self.regular:
+            _OPEN.add(self)
+
+    def bytes_read(self) -> int:
+        """Stored bytes of a file on disk that have been read; from any thread."""
+        if not self.taken and not self._file.closed:
+            with contextlib.suppress(OSError, ValueError):  # another thread closes it just now
+                return os.lseek(self._file.fileno(), 0, os.SEEK_CUR)
+        return self.taken
 
     def _unpacked(self, head: bytes) -> Any:
         if head.startswith(BZIP2_MAGIC):
@@ -264,7 +296,9 @@ class InputFile:
         """
         descriptor = self._file.fileno()
         with self.explained():
-            yield from inflated_parts(descriptor, os.fstat(descriptor).st_size, threads)
+            for text, end in inflated_parts(descriptor, os.fstat(descriptor).st_size, threads):
+                self.taken = end
+                yield text
 
     def _checked(self, read: Callable[[Any, Argument], Value], argument: Argument) -> Value:
         step = STEPS.at("read" if self._stream is self._raw else "inflate")
@@ -283,6 +317,9 @@ class InputFile:
             raise InputError(what, self.path) from error
 
     def close(self) -> None:
+        if self.regular:
+            _CLOSED[self.path] = self.bytes_read()
+            _OPEN.discard(self)
         self._ahead.close()
         if self._stream is not self._raw:
             self._stream.close()

@@ -28,8 +28,9 @@ _Placed = tuple[Any, NDArray[np.uint8]]
 
 def inflated_parts(
     descriptor: int, size: int, threads: int, part_bytes: int = tuning.GZIP_PART_BYTES
-) -> Generator[NDArray[np.uint8], None, None]:
-    """The text of a gzip file in pieces, decoded by ``threads`` threads and resolved by half as many more.
+) -> Generator[tuple[NDArray[np.uint8], int], None, None]:
+    """The text of a gzip file in pieces, decoded by ``threads`` threads and resolved by half as many more, each with
+    the byte of the file where it ends.
 
     Raises:
         EOFError: the file is truncated. Errors are raised after the text before them.
@@ -87,8 +88,10 @@ def _text(placed: _Placed) -> tuple[Any, NDArray[np.uint8]]:
     return part, part.text(window)
 
 
-def _checked(texts: Generator[tuple[Any, NDArray[np.uint8]], None, None]) -> Generator[NDArray[np.uint8], None, None]:
-    """The texts, with the members' checksums and sizes verified."""
+def _checked(
+    texts: Generator[tuple[Any, NDArray[np.uint8]], None, None],
+) -> Generator[tuple[NDArray[np.uint8], int], None, None]:
+    """The texts and their ends, with the members' checksums and sizes verified."""
     crc = length = 0
     for part, text in texts:
         begin = 0
@@ -100,7 +103,7 @@ def _checked(texts: Generator[tuple[Any, NDArray[np.uint8]], None, None]) -> Gen
                 raise Damaged("a member has another length than it says")
             crc, length, begin = 0, 0, end
         crc, length = isal_zlib.crc32(text[begin:], crc), length + len(text) - begin
-        yield text
+        yield text, part.end >> 3
         if part.ended_early:
             raise EOFError(part.error)
         if part.error:

@@ -118,7 +118,7 @@ class Stored:
         return self._stored.part(self.offset + begin, end - begin)
 
     def take(self, size: int) -> StoredText:
-        self.offset += size
+        self.offset = self._file.taken = self.offset + size
         return StoredText(self._stored, self.offset - size, size)
 
     def streamed(self) -> Streamed:

@@ -64,6 +64,49 @@ def test_the_order_is_that_of_samtools(
     assert sorted(records_of(out)) == sorted(records_of(shuffled))
 
 
+@pytest.fixture(scope="module")
+def with_mates(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Templates with the tag MC of their mates, in libraries, cells and molecules, at few positions."""
+    rng, folder = random.Random(4), tmp_path_factory.mktemp("mates")
+    lines = [
+        line.rstrip("\n").replace("\t3S7M\t", rng.choice(["\t3S7M\t", "\t2H3S7M\t", "\t7M3S2H\t"])) + tags
+        for template in random_templates(rng, 1500, (60, 100_000, 40))
+        for tags in [rng.choice(["", "\tRG:Z:a", "\tRG:Z:b", "\tRG:Z:c", "\tRG:Z:gone\tMI:Z:7"])]
+        for tags in [tags + rng.choice(["", "\tCB:Z:AC", "\tCB:Z:A"]) * (rng.random() < 0.5)]
+        for tags in [tags + ("" if "MI" in tags else rng.choice(["", "\tMI:Z:12/A", "\tMI:Z:12/B", "\tMI:Z:2"]))]
+        for line in template
+    ]
+    contigs = [f"@SQ\tSN:c{contig}\tLN:200000" for contig in range(3)]
+    groups = ("@RG\tID:a\tSM:s\tLB:z", "@RG\tID:b\tSM:s\tLB:m", "@RG\tID:c\tSM:s")
+    grouped = write_sam(folder / "grouped.sam", lines, (*contigs, *groups))
+    pysam.samtools.fixmate("-m", str(grouped), str(folder / "fixed.sam"), catch_stdout=False)
+    flagged = ((line, int(line.split("\t")[1])) for line in records_of(folder / "fixed.sam"))
+    fixed = [
+        line for line, flag in flagged if not flag & 1 or flag & 8 or "\tMC:Z:" in line
+    ]  # not all secondary have it
+    assert len(fixed) > 2500
+    rng.shuffle(fixed)
+    return write_sam(folder / "in.sam", fixed, (*contigs, *groups))
+
+
+@pytest.mark.parametrize("memory", ["1G", "1M"])
+def test_template_coordinates_are_those_of_samtools(cli: Cli, tmp_path: Path, with_mates: Path, memory: str) -> None:
+    out, expected = tmp_path / "out.bam", str(tmp_path / "expected.bam")
+    options = ("--sort-memory", memory, "--batch-size", "3K", "-t", "3")
+    assert cli("sort", "--template-coordinate", with_mates, "-o", out, *options)[0] == 0
+    pysam.samtools.sort("--template-coordinate", "-o", expected, str(with_mates), catch_stdout=False)
+    assert records_of(out) == records_of(expected)
+    assert header_of(out)[0] == "@HD\tVN:1.6\tSO:unsorted\tGO:query\tSS:unsorted:template-coordinate"
+
+
+def test_template_coordinates_need_the_mates_cigars(cli: Cli, tmp_path: Path) -> None:
+    path = write_sam(tmp_path / "in.sam", ["r\t65\tc0\t5\t60\t1M\t=\t9\t0\tA\tI"])
+    code, _, error = cli("sort", "--template-coordinate", path)
+    assert code == 3
+    what = "record 'r' has no tag MC, the CIGAR of its mate (samtools fixmate writes it)"
+    assert error == f"gpualign sort: error: {path}: {what}\n"
+
+
 def test_records_of_one_name_are_in_the_order_of_their_reads(cli: Cli, tmp_path: Path) -> None:
     """R1 before R2, and otherwise as they came."""
     flags = [129, 65, 2177, 321, 2113, 0]

@@ -82,7 +82,7 @@ def inflated(path: Path, data: bytes, part_bytes: int, threads: int = 3) -> tupl
     path.write_bytes(data)
     descriptor, pieces = os.open(path, os.O_RDONLY), []
     try:
-        for piece in inflated_parts(descriptor, len(data), threads, part_bytes):
+        for piece, _ in inflated_parts(descriptor, len(data), threads, part_bytes):
             pieces.append(piece.tobytes())
     except (EOFError, zlib.error) as error:
         return b"".join(pieces), error
@@ -178,7 +178,7 @@ def test_a_file_that_becomes_shorter_ends_early(tmp_path: Path) -> None:
     path.write_bytes(data[: len(data) // 2])
     descriptor, pieces = os.open(path, os.O_RDONLY), []
     with pytest.raises(EOFError):
-        pieces += [piece.tobytes() for piece in inflated_parts(descriptor, len(data), 2, 9001)]
+        pieces += [piece.tobytes() for piece, _ in inflated_parts(descriptor, len(data), 2, 9001)]
     os.close(descriptor)
     assert FASTQ.startswith(b"".join(pieces))
 

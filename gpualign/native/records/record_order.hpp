@@ -8,13 +8,17 @@
 
 #include "records/record.hpp"
 #include "records/tags.hpp"
+#include "records/template_coordinate.hpp"
 
 namespace gpualign {
 
 // Orders of records, under the names that Python has for them (gpualign/records/record_sorter.py).
-enum class RecordOrder { kInput, kCoordinate, kTemplate, kNatural, kLexicographic, kPicard };
+enum class RecordOrder { kInput, kCoordinate, kTemplate, kNatural, kLexicographic, kPicard, kTemplateCoordinate };
 
-inline bool by_name(RecordOrder order) { return order >= RecordOrder::kNatural; }
+// Whether records decide where their keys are equal, and not their numbers: orders by name among others.
+inline bool by_record(RecordOrder order) { return order >= RecordOrder::kNatural; }
+// Whether the tags of a record decide as well.
+inline bool by_tags(RecordOrder order) { return order >= RecordOrder::kPicard; }
 
 constexpr uint64_t kNoContig = uint64_t(0x7fffffff) << 33;  // coordinate of records without contig and position
 
@@ -91,7 +95,8 @@ inline int order_of_equal_keys(RecordOrder order, const BamRecord& a, const BamR
         const int names = template_name(a).compare(template_name(b));
         return names ? names : find_tag(a, "RG").compare(find_tag(b, "RG"));
     }
-    if (!by_name(order)) return 0;
+    if (!by_record(order)) return 0;
+    if (order == RecordOrder::kTemplateCoordinate) return template_coordinate_order(a, b);
     if (const int names = name_order(order, a.name(), b.name())) return names;
     constexpr uint16_t kReadNumber = kFlagFirst | kFlagSecond;
     return order == RecordOrder::kPicard ? picard_order(a, b)

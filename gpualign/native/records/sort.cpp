@@ -86,16 +86,16 @@ void add_blocks(SortedBatches& batches, const Input<uint8_t>& blocks, const Inpu
     }
 }
 
-// Keys with the bytes up to the next one, and in orders by name the begins of their records, to cut a merge by.
+// Keys with the bytes up to the next one, and in orders by record the begins of their records, to cut a merge by.
 class Samples {
 public:
     explicit Samples(int order) : order_(RecordOrder(order)) {}
 
     void add(Key128 key, const uint8_t* record, uint64_t bytes) {
         std::string head;
-        const BamRecord whole(record);  // Picard's order looks at its tags, too
-        const uint8_t* end = order_ == RecordOrder::kPicard ? whole.end() : whole.bases();
-        if (by_name(order_)) head.assign(reinterpret_cast<const char*>(record), size_t(end - record));
+        const BamRecord whole(record);
+        const uint8_t* end = by_tags(order_) ? whole.end() : whole.bases();
+        if (by_record(order_)) head.assign(reinterpret_cast<const char*>(record), size_t(end - record));
         samples_.push_back({key, bytes, std::move(head)});
     }
     void add_all(const Samples& other) {
@@ -154,7 +154,7 @@ public:
     void add(Input<uint8_t> records, Input<uint64_t> keys, uint64_t first_number, uint64_t first_template) {
         {
             nb::gil_scoped_release release;
-            if (by_name(batches_.order())) first_number = 0;
+            if (by_record(batches_.order())) first_number = 0;
             add_to(batches_, records.data(), records.size(), keys.data(), keys.size(), first_number, first_template);
             const auto* sorted = reinterpret_cast<const SortKey*>(keys.data());
             sample_keys(sorted, keys.size() / kWords, records.data(), records.size(), kApart,

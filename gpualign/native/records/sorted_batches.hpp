@@ -18,8 +18,8 @@ namespace gpualign {
 
 // Sort key of a record, and where it lies in its batch.
 struct SortKey {
-    uint64_t high;      // coordinate, hash of the name, or the name's begin
-    uint64_t low;       // the name's next part; in other orders the number in the input
+    uint64_t high;      // coordinate, hash of the name, or the begin of what records are sorted by
+    uint64_t low;       // its next part; in other orders the number in the input
     uint32_t offset;    // of the record; the next key's record follows it
     uint32_t template_number;
 };
@@ -77,7 +77,7 @@ struct SortItem {
                     return names < 0;
             return key < other.key;
         }
-        if (!by_name(order)) return false;
+        if (!by_record(order)) return false;
         if (!record || !other.record) return !record && other.record;
         return order_of_equal_keys(order, BamRecord(record), BamRecord(other.record)) < 0;
     }
@@ -146,12 +146,14 @@ struct BatchOrder {
     TemplateNumbers templates = TemplateNumbers::kNone;
     const uint64_t* numbers = nullptr;  // of the records in the input; null: their places in the batch
     size_t count = 0;                   // of these
-    std::string_view prefix;            // see NameKeys
+    std::string_view prefix;            // see NameKeys and TemplateCoordinateKeys
 };
 
 // Makes items in the order of the batch. Returns the number of templates.
 inline int64_t batch_items(const uint8_t* records, size_t size, const BatchOrder& given, std::vector<SortItem>& items) {
+    const bool by_template_coordinate = given.order == RecordOrder::kTemplateCoordinate;
     const NameKeys name_keys(given.order, given.prefix);
+    const TemplateCoordinateKeys template_keys(by_template_coordinate ? given.prefix : std::string_view());
     TemplateCounter by_flags;
     std::vector<uint32_t> numbers;
     const int64_t named = given.templates == TemplateNumbers::kByName ? template_numbers(records, size, numbers) : 0;
@@ -163,7 +165,12 @@ inline int64_t batch_items(const uint8_t* records, size_t size, const BatchOrder
         if (given.order == RecordOrder::kInput && given.numbers) key = {number, 0};
         if (given.order == RecordOrder::kCoordinate) key.high = coordinate_of(record);
         if (given.order == RecordOrder::kTemplate) key.high = hash_text(template_name(record));
-        if (by_name(given.order)) key = name_keys(record.name());
+        if (by_template_coordinate) {
+            const auto [high, low] = template_keys(record);
+            key = {high, low};
+        } else if (by_record(given.order)) {
+            key = name_keys(record.name());
+        }
         int64_t of_template = 0;
         if (given.templates == TemplateNumbers::kByName) of_template = numbers[items.size()];
         if (given.templates == TemplateNumbers::kByRecord) of_template = int64_t(items.size());

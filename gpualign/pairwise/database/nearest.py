@@ -129,7 +129,7 @@ def run_nearest(
             batch = join_batches(list(batches))
             queries = encode([batch], scoring, files.queries)
         nearest = NearestSearch(params, search, scoring, queries, options)
-        with run.progress("pair") as progress:
+        with run.progress("pair", of=(files.targets,)) as progress:
             backend = opening.backend()
             with Prefetch(database_parts(files.targets, scoring, part_symbols(options, backend))) as parts:
                 for part in parts:

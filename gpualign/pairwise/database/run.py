@@ -57,7 +57,7 @@ def run_search(
     with run.opening(work) as opening:
         queries = read_encoded(files.queries, scoring)
         hits = DatabaseHits(search, statistics, queries.lengths, _least_score(search, statistics, params, scoring))
-        with run.progress("pair") as progress:
+        with run.progress("pair", of=(files.targets,)) as progress:
             targets, residues = _scan(
                 files.targets, hits, scored, scoring, queries, opening.backend(), options, progress
             )

@@ -14,6 +14,7 @@ from gpualign.report import Progress, Report
 from gpualign.seeds.index.file import check_index_path, is_index, load_index, save_index
 from gpualign.seeds.index.minimizers import IndexParams, MinimizerIndex, build_index
 from gpualign.seeds.index.source import SourceFile
+from gpualign.text.files import share_read
 from gpualign.text.paths import check_paths
 from gpualign.text.references import read_reference
 
@@ -76,7 +77,7 @@ def open_index(
 def _build(path: str, choose: Callable[[int], IndexParams], threads: int, options: RunOptions | None) -> MinimizerIndex:
     options = options or RunOptions(progress=False)
     source = SourceFile.of(path)
-    with Progress(options, " bases read") as progress:
+    with Progress(options, " bases read", share=partial(share_read, (path,))) as progress:
         packed = read_reference(path, progress.update)
     done = np.zeros(1, np.uint64)
     # each base is scanned, and its seed sorted

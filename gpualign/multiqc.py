@@ -1,20 +1,26 @@
-#!/usr/bin/env python3
-"""From run reports of gpualign (--json) to a table that MultiQC shows (custom content, *_mqc.json).
+"""Run reports (--json) in MultiQC: a plugin, which MultiQC finds where it is installed next to gpualign.
 
     gpualign map ref.fa a.fq.gz -o a.bam --json a.json
     gpualign map ref.fa --samples sheet.csv -o mapped --json all.json
-    python gpualign_to_multiqc.py *.json > gpualign_mqc.json && multiqc .
+    multiqc .
 
-A sample is named after its report's file; those of ``--samples`` have the names of the sheet.
+For a MultiQC elsewhere the same table is custom content:
+
+    python -m gpualign.multiqc *.json > gpualign_mqc.json && multiqc .
+
+A sample is named after its report's file; samples of ``--samples`` have the names of the sheet.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+_HOME = "https://pypi.org/project/gpualign"
+_WHAT = "reads mapped by gpualign"
 #: column -> (title, description, MultiQC's options)
 COLUMNS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "mapped_percent": ("% mapped", "reads that are mapped", {"suffix": "%", "max": 100, "min": 0, "scale": "Greens"}),
@@ -49,32 +55,73 @@ def row(report: dict[str, Any]) -> dict[str, float]:
     return values
 
 
-def runs(path: Path) -> list[tuple[str, dict[str, Any]]]:
-    """The names and reports of a report's samples; none of other files, nor of samples that failed."""
-    report = json.loads(path.read_text())
+def samples(name: str, text: str) -> Iterable[tuple[str, dict[str, float]]]:
+    """Names and values of a report's samples, but for samples that failed; nothing of other files.
+
+    Args:
+        name: of a report of one sample.
+    """
+    try:
+        report = json.loads(text)
+    except ValueError:
+        return
     if not isinstance(report, dict) or report.get("tool") != "gpualign":
-        return []
-    if "samples" not in report:
-        return [(path.name.removesuffix(".json"), report)]
-    return [(sample["sample"], sample) for sample in report["samples"] if "error" not in sample]
+        return
+    for sample in report.get("samples", [{**report, "sample": name}]):
+        if "error" not in sample and "reads" in sample:
+            yield sample["sample"], row(sample)
 
 
-def table(paths: list[Path]) -> dict[str, Any]:
-    """The custom content: one row a report, the columns that any of them has."""
-    data = {name: row(report) for path in paths for name, report in runs(path)}
+def headers(data: dict[str, dict[str, float]]) -> dict[str, dict[str, Any]]:
+    """The columns that any sample has."""
     used = [name for name in COLUMNS if any(name in values for values in data.values())]
+    return {name: {"title": COLUMNS[name][0], "description": COLUMNS[name][1], **COLUMNS[name][2]} for name in used}
+
+
+def table(paths: Iterable[Path]) -> dict[str, Any]:
+    """The custom content: one row a sample."""
+    found = (samples(path.name.removesuffix(".json"), path.read_text()) for path in paths)
+    data = {name: values for each in found for name, values in each}
     return {
         "id": "gpualign",
         "section_name": "gpualign",
-        "description": "reads mapped by gpualign",
+        "description": _WHAT,
         "plot_type": "table",
         "pconfig": {"id": "gpualign_table", "title": "gpualign: runs", "namespace": "gpualign"},
-        "headers": {
-            name: {"title": COLUMNS[name][0], "description": COLUMNS[name][1], **COLUMNS[name][2]} for name in used
-        },
+        "headers": headers(data),
         "data": data,
     }
 
 
+def search() -> None:
+    """Tell MultiQC which files are reports (a hook of its configuration)."""
+    from multiqc import config
+
+    pattern = {"fn": "*.json", "contents": '"tool": "gpualign"', "num_lines": 4}
+    config.update_dict(config.sp, {"gpualign": pattern})
+
+
+def module() -> Any:
+    """MultiQC's module: the samples' columns in its general statistics.
+
+    Raises:
+        ModuleNoSamplesFound: MultiQC's, there is no report.
+    """
+    from multiqc.base_module import BaseMultiqcModule, ModuleNoSamplesFound
+
+    made = BaseMultiqcModule(name="gpualign", anchor="gpualign", href=_HOME, info="Maps reads on GPUs and CPUs.")
+    data: dict[str, dict[str, float]] = {}
+    for file in made.find_log_files("gpualign"):
+        for name, values in samples(file["s_name"], file["f"]):
+            data[made.clean_s_name(name, file)] = values
+            made.add_data_source(file, name)
+    data = made.ignore_samples(data)
+    if not data:
+        raise ModuleNoSamplesFound
+    made.general_stats_addcols(data, headers(data))
+    made.write_data_file(data, "multiqc_gpualign")
+    return made
+
+
 if __name__ == "__main__":
-    print(json.dumps(table([Path(name) for name in sys.argv[1:]]), indent=1))
+    print(json.dumps(table(map(Path, sys.argv[1:])), indent=1))
