@@ -152,7 +152,7 @@ def test_filters_lose_nothing(seed, length, rate, least, definition, coverage, f
     assert result.table["identity"].tolist() == pytest.approx(identities)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(
     seed=st.integers(0, 1 << 20),
     least=st.sampled_from([0.97, 0.95, 0.9, 0.8]),
@@ -392,10 +392,12 @@ VSEARCH = ["--maxaccepts", "0", "--maxrejects", "0", "--minwordmatches", "0", "-
 #: order, identity and strands
 SEARCHES = [("size", "0.97", "plus"), ("length", "0.9", "both"), ("size", "1.0", "both")]
 SHARES = [0.0, 0.003, 0.03]
-#: in every run each search with each definition and each share of ambiguity codes, but not with all pairs of the two
+#: in every run each definition twice, with all searches and shares of ambiguity codes among them
 CASES_OF_VSEARCH = some_of(
     product(range(4), SEARCHES, SHARES),
-    lambda definition, search, share: (definition + SEARCHES.index(search) + SHARES.index(share)) % 3 == 0,
+    lambda definition, search, share: (
+        SEARCHES.index(search) == definition % 3 and SHARES.index(share) != (definition + 1) % 3
+    ),
 )
 
 

@@ -58,8 +58,7 @@ def hostile() -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("preset", ["ont", "hifi"])
-@pytest.mark.parametrize("secondary", [0, 5])
+@pytest.mark.parametrize(("preset", "secondary"), [("ont", 0), ("ont", 5), ("hifi", 5)])
 @pytest.mark.parametrize(
     "reads", [plain(0.0), plain(0.05), plain(0.12), split(), hostile()], ids=["exact", "5%", "12%", "split", "hostile"]
 )

@@ -86,7 +86,7 @@ def problems(draw: st.DrawFn) -> tuple[list[str], list[str], int, int, int]:
     return contigs, queries, minimum, k, draw(st.integers(1, minimum - k + 1))
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=250, deadline=None)
 @given(problems(), st.sampled_from(sorted(SIGNS)), STREAMED)
 @example((["A" * 60], ["A" * 50, ""], 5, 3, 3), "both", ("maxmatch", None))
 @example((["ACAC" * 15], ["CACA" * 12], 9, 5, 5), "both", ("maxmatch", 7))
@@ -114,7 +114,7 @@ def sorted_search_for(contigs: list[str], params: MemsParams) -> Search:
     return search
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=250, deadline=None)
 @given(problems(), st.sampled_from(sorted(SIGNS)), st.integers(1, 70), st.integers(1, 5))
 def test_a_suffix_array_give_the_unique_matches(
     problem: tuple[list[str], list[str], int, int, int], strands: str, step: int, limit: int
@@ -180,7 +180,7 @@ def test_unique_in_the_query_whatever_the_threads(threads: int) -> None:
     assert list(zip(*(column.tolist() for column in kept), strict=True)) == expected
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(problems(), KINDS, st.sampled_from(sorted(SIGNS)), st.integers(1, 9))
 def test_the_whole_command_against_the_definition(
     tmp_path_factory: pytest.TempPathFactory,
