@@ -104,7 +104,7 @@ def run_pcr(params: SearchParams, files: SearchFiles, options: RunOptions) -> di
         fasta = stack.enter_context(open_output(files.amplicons, options.threads)) if files.amplicons else None
         bases = options.batch_size * (GPU_FACTOR if backend.on_gpu else 1)
         shares = (Share(patterns, item) for item in read_items(params, files, bases, patterns.context, options.threads))
-        with run.progress("bases") as progress:
+        with run.progress("bases", of=files.targets) as progress:
             for batch in backend.run(shares, stage):
                 pieces: Iterator[FoundProducts] = iter([batch])
                 if isinstance(batch, list):
