@@ -17,7 +17,7 @@ Filter = Literal["1", "m", "q", "r"]
 _clusters, _extension = partial(parameter, under="Clusters"), partial(parameter, under="Extension")
 _selection, _tables = partial(parameter, under="Selection"), partial(parameter, under="Other outputs")
 #: options of show-coords and show-snps that --coords-style and --snps-style take
-COORDS_STYLES, SNPS_STYLES = "rqclTH", "rqClTHI"
+COORDS_STYLES, SNPS_STYLES = "rqcldTH", "rqClTHI"
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class AlignOutputs:
     coords_style: str = _tables(
         "",
         "--coords-style",
-        "Letters of show-coords' options: r or q (sorted), c, l (columns), T (tabs), H (no header), such as rclTH.",
+        "Letters of show-coords' options: r or q (sorted), c, l, d (columns), T (tabs), H (no header), such as rclTH.",
         metavar="LETTERS",
     )
     snps: str | None = _tables(None, "--snps", "Write the bases that differ, as show-snps.", metavar="FILE")

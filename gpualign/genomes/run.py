@@ -59,7 +59,7 @@ class GenomeAligner:
             if maximum == 0 and matching.by_suffix_array:
                 index = index_for(reference, matching, threads)
             elif maximum:
-                index = _without_repeats(minimizers, maximum)
+                index = without_repeats(minimizers, maximum)
         self._params, self._threads = params, threads
         self._search = Search(index, matching, threads)
         self._joiner = Joiner(reference, params.joining, threads)
@@ -92,7 +92,7 @@ def _mean_occurrences(index: MinimizerIndex) -> float:
     return float((counts * counts).sum() / max(1.0, counts.sum()))
 
 
-def _without_repeats(index: MinimizerIndex, maximum: int) -> MinimizerIndex:
+def without_repeats(index: MinimizerIndex, maximum: int) -> MinimizerIndex:
     """Without the entries of buckets that have more than ``maximum``: what is left has all occurrences of its seeds."""
     counts = (index.offsets[1:] - index.offsets[:-1]).astype(np.int64)
     kept = np.where(counts <= maximum, counts, 0)

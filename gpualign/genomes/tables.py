@@ -26,8 +26,8 @@ def coords(comparison: Comparison, style: str) -> bytes:
         blocks = blocks.take(_sorted(comparison, blocks, "reference"))
     elif "q" in style:
         blocks = blocks.take(_sorted(comparison, blocks, "query"))
-    tabs, lengths, coverage = ("T" in style), ("l" in style), ("c" in style)
-    lines = [] if "H" in style else _coords_header(comparison, tabs, lengths, coverage)
+    tabs, lengths, coverage, directions = (letter in style for letter in "Tlcd")
+    lines = [] if "H" in style else _coords_header(comparison, tabs, lengths, coverage, directions)
     row = (
         "{:d}\t{:d}\t{:d}\t{:d}\t{:d}\t{:d}\t{:.2f}\t"
         if tabs
@@ -35,20 +35,21 @@ def coords(comparison: Comparison, style: str) -> bytes:
     )
     of_lengths = "{:d}\t{:d}\t" if tabs else "{:8d} {:8d}  | "
     of_coverage = "{:.2f}\t{:.2f}\t" if tabs else "{:8.2f} {:8.2f}  | "
+    of_directions = [_frames(reverse, tabs) if directions else "" for reverse in blocks.reverse.tolist()]
     names = comparison.reference.names, comparison.query.names
     aligned = blocks.reference_end - blocks.reference_start, blocks.query_end - blocks.query_start
     whole = comparison.reference.lengths[blocks.reference], comparison.query.lengths[blocks.query]
     shares = [_percent(part, all_) for part, all_ in zip(aligned, whole, strict=True)]
     first = (blocks.reference_start + 1, blocks.reference_end, blocks.query_from, blocks.query_to)
     columns = [column.tolist() for column in (*first, *aligned, blocks.shown_identity, *whole, *shares)]
-    numbers = zip(blocks.reference.tolist(), blocks.query.tolist(), *columns, strict=True)
-    for a, b, *values in numbers:
+    numbers = zip(of_directions, blocks.reference.tolist(), blocks.query.tolist(), *columns, strict=True)
+    for frames, a, b, *values in numbers:
         line = row.format(*values[:7])
         if lengths:
             line += of_lengths.format(*values[7:9])
         if coverage:
             line += of_coverage.format(*values[9:])
-        lines.append(f"{line}{names[0][a]}\t{names[1][b]}\n")
+        lines.append(f"{line}{frames}{names[0][a]}\t{names[1][b]}\n")
     return "".join(lines).encode("latin-1")
 
 
@@ -58,14 +59,20 @@ def _percent(part: NDArray[np.int64], whole: NDArray[np.int64]) -> NDArray[np.fl
     return (share.astype(np.float64) * 100.0).astype(np.float32)
 
 
-def _coords_header(comparison: Comparison, tabs: bool, lengths: bool, coverage: bool) -> list[str]:
+def _frames(reverse: bool, tabs: bool) -> str:
+    """The directions of an alignment in the reference and in the query."""
+    return ("1\t-1\t" if reverse else "1\t1\t") if tabs else (" 1 -1  " if reverse else " 1  1  ")
+
+
+def _coords_header(comparison: Comparison, tabs: bool, lengths: bool, coverage: bool, directions: bool) -> list[str]:
     paths = f"{comparison.reference.path} {comparison.query.path}\nNUCMER\n\n"
     groups = [("[S1]", "[E1]"), ("[S2]", "[E2]"), ("[LEN 1]", "[LEN 2]"), ("[% IDY]",)]
     groups += [("[LEN R]", "[LEN Q]")] * lengths + [("[COV R]", "[COV Q]")] * coverage
+    tags = ["[FRM]"] * directions + ["[TAGS]"]
     if tabs:
-        return [paths, "\t".join([*(name for group in groups for name in group), "[TAGS]"]) + "\n"]
+        return [paths, "\t".join([*(name for group in groups for name in group), *tags]) + "\n"]
     row = "".join(" ".join(f"{name:>8}" for name in group) + "  | " for group in groups)
-    return [paths, f"{row}[TAGS]\n", "=" * (85 + 21 * (lengths + coverage)) + "\n"]
+    return [paths, f"{row}{'  '.join(tags)}\n", "=" * (85 + 21 * (lengths + coverage) + 7 * directions) + "\n"]
 
 
 def _sorted(comparison: Comparison, blocks: Blocks, first: str) -> NDArray[np.int64]:
@@ -129,8 +136,7 @@ def snps(comparison: Comparison, found: Differences, style: str) -> bytes:
         for position, length in zip((shown.reference_position, shown.query_position), lengths, strict=True)
     ]
     tabs, strands = "T" in style, blocks.reverse.tolist()
-    signs = ("1\t1\t", "1\t-1\t") if tabs else (" 1  1  ", " 1 -1  ")
-    frames = [signs[reverse] for reverse in strands]
+    frames = [_frames(reverse, tabs) for reverse in strands]
     tails = [
         f"{frame}{comparison.reference.names[a]}\t{comparison.query.names[b]}\n"
         for frame, a, b in zip(frames, blocks.reference.tolist(), blocks.query.tolist(), strict=True)

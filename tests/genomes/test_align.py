@@ -61,6 +61,41 @@ def test_the_delta_file_is_that_of_nucmer(
     assert hashlib.md5(delta.split(b"\n", 1)[1]).hexdigest() == digest
 
 
+@pytest.mark.parametrize(
+    ("seed", "options", "count", "digest"),
+    [
+        (24, "--maxmatch --nosimplify", 9, "83f447d41acd6af811eac6a3f51cec2d"),
+        (25, "--maxmatch", 9, "788bd0fefa8e2071a6ebdce227ac23bd"),
+        (27, "--mum --nosimplify", 3, "3ff848b4e8ce0e0055287b00a546fcc9"),
+    ],
+)
+def test_a_genome_with_itself(cli: Cli, tmp_path: Path, seed: int, options: str, count: int, digest: str) -> None:
+    """The delta file of nucmer 4.0.1: repeats lie off the diagonal."""
+    path = write_fasta(tmp_path / "ref.fa", genome_pair(seed, 0.0)[0], "r")
+    delta = cli("align", path, path, *options.split(), "-q")[1]
+    assert sum(len(line.split()) == 7 for line in delta.splitlines()) == count
+    assert hashlib.md5(delta.split(b"\n", 1)[1]).hexdigest() == digest
+
+
+def test_n_matches_nothing(cli: Cli, tmp_path: Path) -> None:
+    """An N, in either sequence or in both, is an error; an alignment goes over a few of them, and ends at many."""
+    draw = random.Random(3)
+    text = "".join(draw.choices("ACGT", k=3000))
+    reference = f"{text[:1000]}{'N' * 20}{text[1020:2000]}{'n' * 300}{text[2300:]}"
+    query = f"{text[:500]}R{text[501:1010]}{'N' * 20}{text[1030:]}"
+    files = (
+        write_fasta(tmp_path / "a.fa", r=reference, only="N" * 30),
+        write_fasta(tmp_path / "b.fa", q=query, none="N"),
+    )
+    snps = tmp_path / "snps"
+    code, delta, _ = cli("align", *files, "-q", "--snps", snps, "--snps-style", "H")
+    assert code == 0
+    assert delta.decode().split("\n", 2)[2] == (
+        ">r q 3000 3000\n1 2000 1 2000 31 31 0\n0\n2301 3000 2301 3000 0 0 0\n0\n"
+    )
+    assert snps.read_bytes() == b""  # as show-snps: codes that have a base in common do not differ
+
+
 @pytest.mark.parametrize("way", [("-t", "1"), ("-t", "3"), ("--batch-size", "1K")], ids=" ".join)
 def test_threads_and_batches_change_nothing(cli: Cli, tmp_path: Path, way: tuple[str, ...]) -> None:
     files = written(tmp_path, 16, 0.06)
@@ -212,7 +247,7 @@ def test_mummers_programs_read_it_and_agree(cli: Cli, tmp_path: Path) -> None:
     def theirs(*words: str) -> bytes:
         return subprocess.run(words, capture_output=True, check=True).stdout
 
-    for style in ("", "rcl", "qT", "rclTH"):
+    for style in ("", "rcl", "qT", "rcldTH", "d", "ldT"):
         assert cli("align", delta, "-q", "-o", "/dev/null", "--coords", coords, "--coords-style", style)[0] == 0
         assert coords.read_bytes() == theirs("show-coords", *(f"-{letter}" for letter in style), str(delta))
     for style in ("", "CTH", "rlT", "qI"):

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import random
+
 import numpy as np
 import pytest
 
 import gpualign
+from gpualign.genomes.run import without_repeats
 from gpualign.mems import api, loop
+from gpualign.seeds.index.minimizers import IndexParams, build_index
+from gpualign.seeds.matches.cpu import Piece, Search
+from gpualign.seeds.matches.params import Kind, MemsParams
+from gpualign.sequences.batch import SequenceBatch
+from gpualign.sequences.reference import Reference
+from tests.helpers.genome_cases import mutated
 from tests.reference.mems import matches, reverse_complement
 
 pytestmark = pytest.mark.usefixtures("level")
@@ -53,3 +62,38 @@ def test_against_the_definition(
     )
     assert expected
     assert rows.tolist() == [(*match, str(match[0]), str(match[3])) for match in expected]  # numbers as names
+
+
+@pytest.mark.parametrize(("kind", "maximum"), [("mumreference", 1), ("maxmatch", 2), ("maxmatch", 3)])
+def test_what_lies_within_a_match_is_passed_over(kind: Kind, maximum: int) -> None:
+    """In texts longer than what is searched at a time: against the definition, and where the index lacks frequent
+    seeds the same matches as from all that it gives.
+    """
+    draw = random.Random(maximum)
+    family = "".join(draw.choices("ACGT", k=400))
+    parts = ["".join(draw.choices("ACGT", k=1500)) for _ in range(5)]
+    text = "".join(part + mutated(draw, family, 0.03) + part[300:900] for part in parts)
+    query = mutated(draw, text[:8000], 0.004) + parts[1] + text[9000:]
+    params = MemsParams(32, kind=kind, strands="both", max_occ=maximum if kind == "maxmatch" else None)
+    reference = Reference.packed(["r"], np.array([0, len(text)]), (np.frombuffer(text.encode(), np.uint8),))
+    index = build_index(reference, IndexParams(13, 8))
+    batch = SequenceBatch.from_records([("q", query)])
+    for of in (index, without_repeats(index, 5)):
+        search = Search(of, params)
+        source = search.prepare(batch)
+        for start in (0, 1500):
+            piece = Piece(source, start, source.text.length)
+            found, everything = search.find(piece, maximum).columns, search.find(piece).columns
+            assert found is not None
+            assert everything is not None
+            expected = search.reduced(piece, everything, maximum, False)
+            assert len(expected.starts) > 5
+            assert all(np.array_equal(one, other) for one, other in zip(found, expected, strict=True))
+            if of is index and start == 0:
+                strands = (len(query) + 1) * (found.starts > len(query)) + 1
+                rows = zip(
+                    (found.starts - strands).tolist(), found.references.tolist(), found.lengths.tolist(), strict=True
+                )
+                assert sorted(rows) == sorted(
+                    (m.start, m.position, m.length) for m in matches([text], [query], 32, "+-", kind, maximum)
+                )
