@@ -141,6 +141,57 @@ class Neighbors:
         near = self._near_pairs(targets, queries, wanted, reached)
         return Hits.join([likely, *self.hits(near)])
 
+    @property
+    def specific(self) -> bool:
+        """Whether words leave so few pairs that :meth:`of_targets` is for them."""
+        pairs = self._problem.pairs
+        words = pairs.scoring.identical**self._word
+        return self._backend.local and pairs.definition != 2 and words >= tuning.SPECIFIC_WORDS
+
+    def query_index(self, index: _native.NearIndex | None, queries: int) -> _native.NearIndex:
+        """Of the first sequences, which all are queries.
+
+        Args:
+            index: of the same queries, made for other targets.
+        """
+        sequences = self._problem.pairs.targets
+        if index is None:
+            index = new_index(self._problem, self._word)
+            index.add(np.arange(queries, dtype=np.int32))
+        else:
+            index.extend(sequences.codes, sequences.offsets)
+        return index
+
+    def of_targets(
+        self, index: _native.NearIndex, targets: NDArray[np.int32], wanted: Wanted, reached: NDArray[np.float64]
+    ) -> Hits:
+        """Hits of all queries, as :meth:`of`, by words of the targets that are looked up in an index of the queries. Of
+        many targets that takes less time than an index of them, which only these queries use.
+
+        Args:
+            index: :meth:`query_index`.
+        """
+        queries, wanted_pairs = len(index), self._block_pairs * (1 if self._backend.on_gpu else 4 * self._threads)
+        least = np.maximum(reached, self._problem.pairs.identity or 0.0)
+        parts, start = [Hits.none()], 0
+        size = max(1, tuning.LOOKED_AT * self._threads // max(1, queries))
+        while start < len(targets):
+            some = targets[start : start + size]
+            first, last = np.zeros(len(some), np.int32), np.full(len(some), queries, np.int32)
+            rows, found, highest = index.candidates(some, first, last, np.zeros(len(some)), self._threads)
+            order = np.argsort(found, kind="stable")
+            block, highest = PairBlock(found, some[rows]).take(order), highest[order]
+            self.candidates += len(block)
+            enough = least[block.queries % self._distinct]
+            pieces = cut_slices(block.queries, self._block_pairs)
+            hits = self.hits(NearPairs(block.take(at), wanted, enough[at], highest[at]) for at in pieces)
+            parts.append(Hits.join([Hits.none(), *hits]))
+            if wanted == "best":
+                np.maximum.at(least, parts[-1].query % self._distinct, parts[-1].identity)
+            start += size
+            size = max(1, min(4 * size, size * wanted_pairs // max(1, len(block))))
+        return Hits.join(parts)
+
     def _likely(self, targets: Targets, queries: Queries) -> Iterator[NearPairs]:
         """Each query with the target that has most of its words."""
         found = targets.index.most_words(*queries, self._threads)

@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from gpualign.align.near.cpu import Hits, NearProblem
+from gpualign import _native
+from gpualign.align.near.cpu import Hits, NearProblem, Wanted
 from gpualign.align.near.neighbors import Neighbors, Queries
 from gpualign.align.pair_inputs import PairFiles, PairInputs, inputs_of
 from gpualign.align.score.alignments import PairAlignments
@@ -197,6 +198,7 @@ class NearestSearch:
         if params.strand == "both":
             self._strands = _joined(queries, queries.reverse_complement(scoring))
         self._reached = np.full(len(queries), -1.0)
+        self._index: _native.NearIndex | None = None  # of all strands
         self.targets = self.candidates = 0
         self.hits = Nearest.none()
         self.kept = Targets(np.zeros(0, np.int64), *_empty(), *_empty())
@@ -210,11 +212,16 @@ class NearestSearch:
         problem = NearProblem(pairs, min(self._coverages), *self._coverages)
         both = len(self._strands) > self._count
         neighbors = Neighbors(problem, backend, self._count, both, self._options.threads, one_set=False)
-        targets = neighbors.targets()
-        targets.add(np.arange(len(self._strands), len(sequences), dtype=np.int32))
-        wanted = np.arange(self._count, dtype=np.int32)
-        queries = Queries(wanted, np.zeros_like(wanted), np.full_like(wanted, size))
-        found = neighbors.of(targets, queries, "best" if self._top == 1 else "all", self._reached)
+        wanted: Wanted = "best" if self._top == 1 else "all"
+        those = np.arange(len(self._strands), len(sequences), dtype=np.int32)
+        if neighbors.specific and len(part.encoded.codes) >= len(self._strands.codes) > 0:
+            self._index = neighbors.query_index(self._index, len(self._strands))
+            found = neighbors.of_targets(self._index, those, wanted, self._reached)
+        else:
+            targets, numbers = neighbors.targets(), np.arange(self._count, dtype=np.int32)
+            targets.add(those)
+            queries = Queries(numbers, np.zeros_like(numbers), np.full_like(numbers, size))
+            found = neighbors.of(targets, queries, wanted, self._reached)
         self.candidates += neighbors.candidates
         self._settle(self._nearest(found), Targets.of(part, self.targets))
         self.targets += size

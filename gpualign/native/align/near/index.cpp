@@ -42,6 +42,16 @@ public:
         words_.add(sequences.data(), sequences.size());
     }
 
+    // The same sequences, and others after them, which may be queries.
+    void extend(Input<uint8_t> codes, Input<int64_t> offsets) {
+        int32_t last = -1;
+        for (int32_t i = 0; i < words_.size(); i++) last = std::max(last, words_.sequence(i));
+        if (int64_t(offsets.size()) < last + 2 || offsets.data()[offsets.size() - 1] > int64_t(codes.size()))
+            throw nb::value_error("the symbols end before their sequences");
+        codes_ = codes, offsets_ = offsets;
+        words_.extend(codes.data(), offsets.data());
+    }
+
     auto candidates(
         Input<int32_t> queries, Input<int32_t> from, Input<int32_t> to, Input<double> identities, int threads) {
         check(queries, from, to);
@@ -185,6 +195,8 @@ void bind_near(nb::module_& m) {
         .def("__len__", &Index::size)
         .def_prop_ro("bytes", &Index::bytes, "Memory of the index.")
         .def("add", &Index::add, nb::arg("sequences"), "Add targets: numbers of sequences.")
+        .def("extend", &Index::extend, nb::arg("codes"), nb::arg("offsets"),
+            "Take other arrays, in which further sequences follow the ones there are; queries may be any of them.")
         .def("candidates", &Index::candidates, nb::arg("queries"), nb::arg("first"), nb::arg("last"),
             nb::arg("identities"), nb::arg("threads"),
             "For each query the targets first ... last - 1 that are not proved to miss the identity, or that of "

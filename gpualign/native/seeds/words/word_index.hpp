@@ -140,6 +140,9 @@ public:
 
     int32_t size() const { return int32_t(sequences_.size()); }
 
+    // Other arrays with the same sequences.
+    void extend(const uint8_t* codes, const int64_t* offsets) { set_.codes = codes, set_.offsets = offsets; }
+
     void add(const int32_t* sequences, size_t count) {
         if (!count) return;
         int32_t first = size();
