@@ -107,14 +107,16 @@ class Score:
             UsageError: a guide that the score is not for.
         """
         scores = np.full(len(hits), np.nan)
-        plain = bulges_of(hits) == 0
+        plain = (bulges_of(hits) == 0) & (np.diff(hits.matched_offsets) == patterns.lengths[hits.pattern])
         for size in np.unique(patterns.lengths).tolist():
             if size - pam < 1 or (self._mit and size - pam != len(_MIT)):
                 raise UsageError(f"--score mit is for guides of {len(_MIT)} bases, not {size - pam} (and --pam NGG)")
             rows = np.flatnonzero(plain & (patterns.lengths[hits.pattern] == size))
-            at = np.arange(size)
-            site = _CODES[hits.matched[hits.matched_offsets[rows][:, None] + at]]
-            guide = _CODES[patterns.symbols[patterns.offsets[hits.pattern[rows]][:, None] + at]]
+            some = hits if len(rows) == len(hits) else hits.take(rows)
+            site = _CODES[some.matched].reshape(len(rows), size)
+            of_size = patterns.lengths == size
+            symbols = _CODES[patterns.symbols[np.repeat(of_size, patterns.lengths)]].reshape(-1, size)
+            guide = symbols[(np.cumsum(of_size) - 1)[some.pattern]]
             spacer = size - pam
             differ = guide[:, :spacer] != site[:, :spacer]
             if self._mit:
@@ -139,7 +141,7 @@ def _mit(differ: NDArray[np.bool_]) -> NDArray[np.float64]:
     count = differ.sum(axis=1)
     first, last = np.argmax(differ, axis=1), differ.shape[1] - 1 - np.argmax(differ[:, ::-1], axis=1)
     distance = np.where(count > 1, (last - first) / np.maximum(count - 1, 1), 19)
-    product = np.where(differ, 1 - np.array(_MIT), 1).prod(axis=1)
+    product = np.exp(differ.astype(np.float64) @ np.log1p(-np.array(_MIT)))
     return np.where(count, product / np.maximum(count, 1) ** 2 / ((19 - distance) / 19 * 4 + 1), 1)
 
 

@@ -50,14 +50,14 @@ class Writer:
         self._score = None if files.score is None else Score(files.score)
         self._genes = None if files.annotate is None else Genes(read_annotation(files.annotate))
 
-    def scores(self, found: FoundHits) -> NDArray[np.float64] | None:
-        """float64 (n,), of the hits; None: they are not asked for."""
-        after = (
-            0 if self._params.pam is None or self._params.pam.startswith("5:") else len(self._params.pam.split(":")[-1])
-        )
-        return None if self._score is None else self._score.of(self._patterns, found.hits, after)
+    def rows(self, found: FoundHits) -> tuple[FoundHits, NDArray[np.float64] | None, bytes]:
+        """A batch with the scores of its hits, float64 (n,), or None if they are not asked for, and its lines."""
+        pam = self._params.pam or ""
+        after = 0 if pam.startswith("5:") else len(pam.split(":")[-1])
+        scores = None if self._score is None else self._score.of(self._patterns, found.hits, after)
+        return found, scores, self._lines(found, scores)
 
-    def lines(self, found: FoundHits, scores: NDArray[np.float64] | None = None) -> bytes:
+    def _lines(self, found: FoundHits, scores: NDArray[np.float64] | None) -> bytes:
         hits = found.hits
         if not len(hits):
             return b""

@@ -94,20 +94,17 @@ def run_search(params: SearchParams, files: SearchFiles, options: RunOptions) ->
         splitter = None
         bases = options.batch_size * (GPU_FACTOR if backend.on_gpu else 1)
         items = read_items(params, files, bases, patterns.context, options.threads)
+        batches = search(params, patterns, backend, items, options.threads, files.split is not None, variants)
+        rows = run_ordered(whole_or_part(params, patterns, files.form, batches), writer.rows, options.threads)
+        stack.enter_context(contextlib.closing(rows))
         with run.progress("bases", of=files.targets) as progress:
-            for found in whole_or_part(
-                params,
-                patterns,
-                files.form,
-                search(params, patterns, backend, items, options.threads, files.split is not None, variants),
-            ):
+            for found, scores, lines in rows:
                 if splitter is None and files.split is not None:
                     kind = "fasta" if found.records is None or found.records.qualities is None else "fastq"
                     splitter = Splitter(files.split, patterns, options.threads, stack, kind)
                 counts.add(found)
                 unused = unused and not (variants is not None and variants.on(found.names, found.name_offsets))
-                scores = writer.scores(found)
-                out.write(writer.lines(found, scores))
+                out.write(lines)
                 if sums is not None:
                     sums.add(found.hits, scores)
                 if splitter is not None:

@@ -8,12 +8,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from gpualign import _native
 from gpualign.align.patterns.cpu import Patterns, SearchHits
 from gpualign.search.params import SearchParams
 from gpualign.search.targets import RecordPart, TargetBatch
 from gpualign.search.variants import Variants
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.offsets import offsets_of
+from gpualign.sequences.reference import Reference
 from gpualign.sequences.strands import COMPLEMENT
 
 _COMPLEMENTS = np.frombuffer(COMPLEMENT, np.uint8)
@@ -79,9 +81,13 @@ def found_in(
 
 def _matched(targets: TargetBatch, hits: SearchHits) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """The text of each hit, as the pattern reads it."""
-    at, minus, offsets = hits.positions(targets.text.offsets)
-    symbols = targets.sequence()[at]
-    return np.where(minus, _COMPLEMENTS[symbols], symbols), offsets
+    text, offsets = targets.text.text, targets.text.offsets
+    if isinstance(text, Reference):
+        first = offsets[hits.target]
+        bases = _native.interval_text(text.native, first + hits.start, first + hits.end, hits.minus)
+        return bases, offsets_of(hits.end - hits.start)
+    at, minus, offsets = hits.positions(offsets)
+    return np.where(minus, _COMPLEMENTS[text[at]], text[at]), offsets
 
 
 def selected(params: SearchParams, patterns: Patterns, found: FoundHits) -> FoundHits:
@@ -132,14 +138,14 @@ def merged(hits: SearchHits, reach: NDArray[np.int64]) -> tuple[NDArray[np.int64
     """
     if not len(hits):
         return np.zeros(0, np.int64), reach
-    order = np.lexsort((hits.start, hits.minus, hits.pattern, hits.target))
-    names = np.stack([hits.target[order], hits.pattern[order], hits.minus[order]])
-    group = np.cumsum((np.diff(names, prepend=names[:, :1]) != 0).any(axis=0))
-    shift = group * (int(reach.max()) + 1)  # groups follow one another
+    group = (hits.target.astype(np.int64) * (int(hits.pattern.max()) + 1) + hits.pattern) * 2 + hits.minus
+    order = np.argsort(group, kind="stable")  # starts are in order already
+    group, start = group[order], hits.start[order]
+    shift = np.cumsum(np.diff(group, prepend=group[:1]) != 0) * (int(reach.max()) + 1)  # groups follow one another
     after = np.maximum.accumulate(reach[order] + shift)
-    begins = np.flatnonzero(np.append([True], (hits.start[order] + shift)[1:] >= after[:-1]))
-    locus = np.repeat(np.arange(len(begins)), np.diff(np.append(begins, len(hits))))
-    chosen = order[np.lexsort((hits.of_variants[order], hits.distance[order], locus))[begins]]
+    begins = np.flatnonzero(np.append([True], (start + shift)[1:] >= after[:-1]))
+    rank = (2 * hits.distance.astype(np.int64) + hits.of_variants)[order] * len(hits) + np.arange(len(hits))
+    chosen = order[np.minimum.reduceat(rank, begins) % len(hits)]
     ends = np.maximum.reduceat(reach[order], begins)
     back = np.argsort(chosen)
     return chosen[back], ends[back]
@@ -154,11 +160,11 @@ def merged_parts(batches: Iterable[FoundHits]) -> Iterator[FoundHits]:
             continue
         hits = SearchHits.join([held, found.hits])
         chosen, reach = merged(hits, np.append(reach, found.hits.end))
-        hits = hits.take(chosen)
+        hits = hits.take(chosen) if len(chosen) < len(hits) else hits
         growing = np.flatnonzero(reach > found.part.end)
         done = int(growing[0]) if len(growing) and not found.part.last else len(hits)
-        held, reach = hits.take(np.arange(done, len(hits))), reach[done:]
-        yield replace(found, hits=hits.take(np.arange(done)))
+        held, reach = hits.take(slice(done, None)), reach[done:]
+        yield replace(found, hits=hits.take(slice(done)))
 
 
 def joined_parts(parts: list[FoundHits]) -> FoundHits:

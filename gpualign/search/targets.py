@@ -14,7 +14,7 @@ from gpualign.align.patterns.cpu import TargetText
 from gpualign.reads.in_memory import checked_nucleotides, packed_pieces
 from gpualign.reads.reads import ReadSource, Records
 from gpualign.search.params import SearchFiles, SearchParams
-from gpualign.seeds.index.file import is_index, load_index
+from gpualign.seeds.index.file import is_index, load_reference
 from gpualign.sequences.batch import SequenceBatch, join_bytes
 from gpualign.sequences.offsets import offsets_of, positions_of
 from gpualign.sequences.reference import Reference
@@ -153,7 +153,7 @@ def read_items(params: SearchParams, files: SearchFiles, bases: int, context: in
     """
     for path in files.targets:
         if params.alphabet == "dna" and is_index(path):
-            yield from reference_parts(load_index(path, threads).reference, max(bases, 4 * context), context)
+            yield from reference_parts(load_reference(path, threads), max(bases, 4 * context), context)
             continue
         with ReadSource(path, files.reference, comments=files.split is not None, threads=threads) as source:
             source.alphabet = "nucleotide" if params.alphabet == "dna" else "any"

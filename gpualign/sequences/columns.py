@@ -46,13 +46,17 @@ class Columns(Arrays):
         return len(self.native[0])
 
     def take(self: Self, chosen: NDArray[np.int64] | NDArray[np.bool_] | slice) -> Self:
-        """The items with these numbers, or where it is True."""
+        """The items with these numbers, where it is True, or of a slice without steps, as views."""
         taken: list[Any] = []
         names = self._names()
         for name, following in zip(names, [*names[1:], ""], strict=True):
             column = getattr(self, name)
             if column is None or following.endswith("_offsets"):
                 taken.append(column)  # a flat one is taken with its offsets
+            elif name.endswith("_offsets") and isinstance(chosen, slice) and chosen.step in (None, 1):
+                begin, end, _ = chosen.indices(len(column) - 1)
+                taken[-1] = taken[-1][column[begin] : column[max(begin, end)]]
+                taken.append(column[begin : max(begin, end) + 1] - column[begin])
             elif name.endswith("_offsets"):
                 lengths = np.diff(column)[chosen]
                 taken[-1] = taken[-1][positions_of(column[:-1][chosen], lengths)]

@@ -10,12 +10,13 @@ whether the file was changed is looked at afterwards (shared.py).
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
 import struct
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any, BinaryIO
 
@@ -63,6 +64,8 @@ _ARRAYS = {
 }
 
 
+#: the first arrays, which are the reference
+_REFERENCE = tuple(_ARRAYS)[:5]
 #: arrays that stay in a shared file
 _MAPPED = ("words", "entries")
 
@@ -146,11 +149,33 @@ def load_index(path: str, threads: int = 1, shared: bool = False) -> MinimizerIn
     Raises:
         InputError: not an index, written in another format version, or not byte for byte what was written.
     """
+    with _opened(path) as file:
+        header, start = _read_header(file, path)
+        mapped = SharedFile(file, path) if shared else None
+        data = _read_arrays(file, start, header, threads, header["bytes"], mapped)
+        return _checked_index(header, data, path, threads, mapped)
+
+
+def load_reference(path: str, threads: int = 1) -> Reference:
+    """Read the reference of an index file, without its minimizers, and check it.
+
+    Raises:
+        InputError: as :func:`load_index`.
+    """
+    with _opened(path) as file:
+        header, start = _read_header(file, path)
+        data = _read_arrays(file, start, header, threads, header["arrays"]["offsets"][0])
+        return _checked_reference(
+            header, {name: _array(data, header["arrays"][name], _ARRAYS[name]) for name in _REFERENCE}
+        )
+
+
+@contextlib.contextmanager
+def _opened(path: str) -> Iterator[BinaryIO]:
+    """An index file; what is found wrong with it is an InputError."""
     try:
         with open(path, "rb", buffering=0) as file:
-            header, start = _read_header(file, path)
-            mapped = SharedFile(file, path) if shared else None
-            return _checked_index(header, _read_arrays(file, start, header, threads, mapped), path, threads, mapped)
+            yield file
     except OSError as error:
         raise InputError(f"cannot be read as an index: {error.strerror}", path) from error
     except (_Damaged, UsageError) as error:
@@ -167,16 +192,10 @@ def _checked_index(
     arrays = {name: _array(data, header["arrays"][name], kind) for name, kind in _ARRAYS.items()}
     if mapped is not None:  # an index that changes meanwhile must be refused
         arrays |= {name: array.copy() for name, array in arrays.items() if name not in _MAPPED}
-    names, k, w, bits = header["names"], header["k"], header["w"], header["bucket_bits"]
-    if not (isinstance(names, list) and all(isinstance(name, str) and _NAME.fullmatch(name) for name in names)):
-        raise _Damaged("contig names")
+    k, w, bits = header["k"], header["w"], header["bucket_bits"]
     if not all(isinstance(value, int) for value in (k, w, bits)):
         raise _Damaged("parameters")
-    reference = Reference(names, *(arrays[name] for name in list(_ARRAYS)[:5]))
-    if len(names) != len(reference.contig_offsets) - 1 or len(set(names)) != len(names):
-        raise _Damaged("contig names")
-    if not set(reference.run_bases.tolist()) <= _AMBIGUITY_CODES:
-        raise _Damaged("a character that is not a nucleotide code")
+    reference = _checked_reference(header, arrays)
     problem = _native.check_index(reference.native, arrays["offsets"], arrays["entries"], k, bits, threads)
     if problem:
         raise _Damaged(problem)
@@ -185,6 +204,19 @@ def _checked_index(
     return MinimizerIndex(
         *(reference, params, arrays["offsets"], arrays["entries"], bits), path=location, load=load_index, shared=mapped
     )
+
+
+def _checked_reference(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Reference:
+    """Raises what :func:`load_index` takes for damage."""
+    names = header["names"]
+    if not (isinstance(names, list) and all(isinstance(name, str) and _NAME.fullmatch(name) for name in names)):
+        raise _Damaged("contig names")
+    reference = Reference(names, *(arrays[name] for name in _REFERENCE))
+    if len(names) != len(reference.contig_offsets) - 1 or len(set(names)) != len(names):
+        raise _Damaged("contig names")
+    if not set(reference.run_bases.tolist()) <= _AMBIGUITY_CODES:
+        raise _Damaged("a character that is not a nucleotide code")
+    return reference
 
 
 def _arrays_of(index: MinimizerIndex) -> dict[str, NDArray[Any]]:
@@ -214,9 +246,9 @@ def _checksums(parts: Iterable[bytes | memoryview]) -> list[int]:
 
 
 def _read_arrays(
-    file: BinaryIO, start: int, header: dict[str, Any], threads: int, mapped: SharedFile | None
+    file: BinaryIO, start: int, header: dict[str, Any], threads: int, wanted: int, mapped: SharedFile | None = None
 ) -> NDArray[np.uint8]:
-    """All that is after the header.
+    """What is after the header, ``wanted`` bytes at least.
 
     Raises:
         _Damaged: it is not what was written.
@@ -227,6 +259,7 @@ def _read_arrays(
         raise _Damaged(f"{stored:,} bytes after the header instead of {size:,}")
     if len(sums) != -(-size // _PIECE):
         raise _Damaged("number of checksums")
+    size = min(size, -(-wanted // _PIECE) * _PIECE)  # whole pieces
     if mapped is not None:
         data = mapped.data[start:]
         read = partial(_checksum, data)
@@ -235,8 +268,8 @@ def _read_arrays(
         data = buffer[-buffer.ctypes.data % _ALIGNMENT :][:size]
         read = partial(_read_piece, file.fileno(), start, data)
     found = list(run_ordered(range(0, size, _PIECE), read, min(threads, _MAX_READERS)))
-    if found != sums:
-        wrong = next(i for i, pair in enumerate(zip(found, sums, strict=True)) if pair[0] != pair[1])
+    if found != sums[: len(found)]:
+        wrong = next(i for i, pair in enumerate(zip(found, sums, strict=False)) if pair[0] != pair[1])
         raise _Damaged(f"checksum of the bytes from {start + wrong * _PIECE:,} on")
     return data
 

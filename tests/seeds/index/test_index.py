@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from gpualign import _native
 from gpualign.errors import InputError, UsageError
-from gpualign.seeds.index.file import is_index, load_index, save_index
+from gpualign.seeds.index.file import is_index, load_index, load_reference, save_index
 from gpualign.seeds.index.minimizers import IndexParams, MinimizerIndex, build_index
 from gpualign.text.references import read_reference
 from tests.helpers import native as native_tests
@@ -376,3 +376,19 @@ def test_looking_up_the_largest_tags() -> None:
     first, last = native_tests.look_up_tags(offsets, tags, k=k, bucket_bits=bits, hashes=hashes.astype(np.uint64))
     assert (last - first).tolist() == [1, 1, 2, 0, 0, 20]
     assert first[[0, 1, 2, 5]].tolist() == [0, 1, 2, 16]
+
+
+def test_the_reference_alone_is_read_and_checked(tmp_path: Path) -> None:
+    path = tmp_path / "x.gpi"
+    index = build_index(make_reference("ACGTTGCA" * 900, "ACGTNNNACGT"), IndexParams(15, 3))
+    save_index(index, str(path))
+    whole = load_reference(str(path))
+    assert whole.names == ["c0", "c1"]
+    assert whole.sequence(0, whole.bases) == index.reference.sequence(0, index.reference.bases)
+    assert whole.contig_offsets.tolist() == index.reference.contig_offsets.tolist()
+    stored = bytearray(path.read_bytes())
+    at = stored.index(index.reference.words.tobytes()[:64])
+    stored[at] ^= 1
+    path.write_bytes(stored)
+    with pytest.raises(InputError, match="checksum"):
+        load_reference(str(path))

@@ -134,6 +134,32 @@ auto search_bytes(const SearchIndex& index, Input<uint8_t> symbols, Input<int64_
     return hits_of(std::move(hits));
 }
 
+Output<uint8_t> interval_text(
+    const ReferenceArrays& reference, Input<int64_t> begin, Input<int64_t> end, Input<uint8_t> minus) {
+    SearchText text;
+    text.packed = reference.view();
+    std::vector<uint8_t> joined;
+    if (end.size() != begin.size() || minus.size() != begin.size()) throw nb::value_error("arrays differ in length");
+    for (size_t i = 0; i < begin.size(); i++)
+        if (begin.data()[i] < 0 || begin.data()[i] > end.data()[i] || uint64_t(end.data()[i]) > text.packed.bases)
+            throw nb::value_error("an interval does not lie in the text");
+    {
+        nb::gil_scoped_release release;
+        for (size_t i = 0; i < begin.size(); i++) {
+            const int64_t size = end.data()[i] - begin.data()[i];
+            joined.resize(joined.size() + size_t(size));
+            uint8_t* out = joined.data() + joined.size() - size;
+            text.codes(begin.data()[i], end.data()[i], out);
+            if (minus.data()[i]) {
+                std::reverse(out, out + size);
+                std::transform(out, out + size, out, complement_set);
+            }
+            for (int64_t at = 0; at < size; at++) out[at] = uint8_t(".ACMGRSVTWYHKDBN"[out[at]]);
+        }
+    }
+    return to_numpy(std::move(joined));
+}
+
 using PackedTargets =
     std::optional<nb::typed<nb::tuple, Output<uint8_t>, Output<int64_t>, Output<int64_t>, PackedArrays>>;
 
@@ -189,6 +215,8 @@ void bind_search(nb::module_& m) {
         "before, 2 after it. events: what a device has found; without them the CPU scans.");
     m.def("search_bytes", &search_bytes, nb::arg("index"), nb::arg("symbols"), nb::arg("offsets"), nb::arg("begin"),
         nb::arg("end"), nb::arg("open"), nb::arg("most"), "The same in texts of any symbols.");
+    m.def("interval_text", &interval_text, nb::arg("reference"), nb::arg("begin"), nb::arg("end"), nb::arg("minus"),
+        "Bases of packed positions [begin, end), joined; those with minus are of the other strand.");
     m.def("pack_target_text", &pack_target_text, nb::arg("data"), nb::arg("fastq"), nb::arg("within"),
         "(names, name_offsets, lengths, (words, run_starts, run_ends, run_bases)) of whole FASTA/FASTQ records; None "
         "where they are malformed. within: pack only so many bases of either end of each; 0: all.");
