@@ -31,6 +31,7 @@ LEVELS ?= native
 TESTS ?= not gpu and not slow
 # ON: warnings of the compiler are errors, and make lint needs no build of its own to see them
 WERROR ?= OFF
+OPTIMISATION ?= -O3
 DEFINE := --config-settings=cmake.define
 # precompiled headers take its place where it is missing (CMakeLists.txt)
 CCACHE ?= $(shell command -v ccache)
@@ -48,6 +49,7 @@ $(VENV)/packages: pyproject.toml packaging/requirements.py | $(VENV)/build-tools
 $(VENV)/compiled: $(NATIVE) $(VENV)/build-tools
 	MAKEFLAGS= PATH="$(abspath $(BIN)):$$PATH" $(PIP_INSTALL) --no-build-isolation --no-deps $(DEFINE).GPUALIGN_TESTS=ON \
 	    '$(DEFINE).GPUALIGN_ISA_LEVELS=$(LEVELS)' $(DEFINE).GPUALIGN_WERROR=$(WERROR) \
+	    $(DEFINE).GPUALIGN_OPTIMISATION=$(OPTIMISATION) \
 	    $(if $(CCACHE),$(DEFINE).CMAKE_CXX_COMPILER_LAUNCHER=$(CCACHE)) --editable .
 	touch $(VENV)/installed $@
 

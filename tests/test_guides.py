@@ -183,8 +183,6 @@ CASES: dict[str, tuple[Callable[[Path], None], dict[str, int]]] = {
     "dask": (reads, {"out.sam": 300}),
 }
 _SLOW = {"dask"}
-#: run by tests that look at their outputs
-_CHECKED = {"search", "cluster"}
 
 
 def commands_of(page: Path) -> str:
@@ -211,20 +209,65 @@ def size_of(path: Path) -> int:
     return 1 if path.suffix in (".png", ".bai") else len(path.read_text().splitlines())
 
 
-def run_guide(guide: str, tmp_path: Path) -> None:
+def columns_of(path: Path, *names: str) -> list[tuple[str, ...]]:
+    header, *rows = (line.split("\t") for line in path.read_text().splitlines())
+    return [tuple(row[header.index(name)] for name in names) for row in rows]
+
+
+def off_targets_primers_and_barcodes(folder: Path) -> None:
+    """Each guide has its exact site, primers amplify what their paper says, and each read is with its barcode."""
+    made = columns_of(folder / "with_variants.tsv", "pattern", "variants")
+    assert {row for row in made if row[1] != "*"} == {("g1", "2474T>G"), ("g2", "7997C>T")}
+    assert ("polyprotein", "exon") in columns_of(folder / "scored.tsv", "gene", "feature")
+    library = columns_of(folder / "library.tsv", "pattern", "gene", "m0b0")
+    assert {row[1] for row in library} == {"VP3", "polymerase"}
+    assert all(int(row[2]) > 0 for row in library)
+    assert len(library) == 41
+    assert len((folder / "chosen.tsv").read_text().splitlines()) == 19
+    assert set(columns_of(folder / "products.tsv", "pair", "strand", "size")) == {("DWV", "+", "395")}
+    assert (folder / "products.fa").read_text().count(">DWV:") == 3
+    assert len(columns_of(folder / "primer_reads.tsv", "target")) > 200
+    header, *sites = (line.split("\t") for line in (folder / "sites.tsv").read_text().splitlines())
+    exact = [row[header.index("pattern")] for row in sites if row[header.index("distance")] == "0"]
+    assert {"g1", "g2", "g3"} == set(exact)
+    by_barcode = {path.stem: path.read_text().count("\n") // 4 for path in (folder / "by_barcode").iterdir()}
+    assert by_barcode == {"bc1": 334, "bc2": 333, "unassigned": 333}
+    trimmed = {path.stem: path.read_text().split("\n")[1::4] for path in (folder / "trimmed_by_barcode").iterdir()}
+    assert {name: len(reads) for name, reads in trimmed.items()} == by_barcode
+    assert len({len(read) for read in trimmed["bc1"]}) < 3  # reads of one length, without their barcodes
+    for name in ("t1", "t2"):
+        assert gzip.decompress((folder / f"{name}.fastq.gz").read_bytes()).count(b"\n") > 2000
+    assert (folder / "plate" / "unassigned_2.fastq").exists()
+
+
+def an_otu_table(folder: Path) -> None:
+    """All reads of both samples are in it but those without an OTU, and all OTUs, which have a taxonomy; one read is a
+    chimera.
+    """
+    header, *rows = (line.split("\t") for line in (folder / "otus.tsv").read_text().splitlines())
+    assert header == ["#OTU ID", "lake", "soil"]
+    reads, lost = ((folder / name).read_text().count(">") for name in ("merged.fa", "lost.fa"))
+    assert sum(int(count) for row in rows for count in row[1:]) == reads - lost > 400
+    otus = re.findall(r">(.*)", (folder / "otus.fa").read_text())
+    assert {row[0] for row in rows} == {name.split(";")[0] for name in otus}
+    assert [line.split("\t")[0] for line in (folder / "taxonomy.tsv").read_text().splitlines()] == otus
+    flags = [line.split("\t")[-1] for line in (folder / "chimeras.tsv").read_text().splitlines()]
+    assert flags.count("Y") == 1
+
+
+#: what else the outputs of a guide must be
+CHECKS: dict[str, Callable[[Path], None]] = {"search": off_targets_primers_and_barcodes, "cluster": an_otu_table}
+
+
+@pytest.mark.parametrize("guide", [pytest.param(name, marks=[pytest.mark.slow] * (name in _SLOW)) for name in CASES])
+def test_commands_run_as_they_stand(guide: str, tmp_path: Path) -> None:
     """All lines of a guide; its outputs have as many records as the table says."""
     make_inputs, outputs = CASES[guide]
     make_inputs(tmp_path)
     run_lines(commands_of(GUIDES / f"{guide}.md"), tmp_path)
     found = {name: size_of(tmp_path / name) for name in outputs}
     assert {name: size for name, size in found.items() if size < outputs[name]} == {}
-
-
-@pytest.mark.parametrize(
-    "guide", [pytest.param(name, marks=[pytest.mark.slow] * (name in _SLOW)) for name in CASES if name not in _CHECKED]
-)
-def test_commands_run_as_they_stand(guide: str, tmp_path: Path) -> None:
-    run_guide(guide, tmp_path)
+    CHECKS.get(guide, nothing)(tmp_path)
 
 
 def test_every_guide_with_commands_is_run() -> None:
@@ -259,54 +302,6 @@ def test_a_spliced_read_is_split(tmp_path: Path) -> None:
     assert sorted(int(line[3]) for line in lines) == [1_001, 3_001]
     assert not any("N" in line[5] for line in lines)
     assert all(any(field.startswith("SA:Z:") for field in line) for line in lines)
-
-
-def columns_of(path: Path, *names: str) -> list[tuple[str, ...]]:
-    header, *rows = (line.split("\t") for line in path.read_text().splitlines())
-    return [tuple(row[header.index(name)] for name in names) for row in rows]
-
-
-def test_off_targets_primers_and_barcodes(tmp_path: Path) -> None:
-    """Each guide has its exact site, primers amplify what their paper says, and each read is with its barcode."""
-    run_guide("search", tmp_path)
-    made = columns_of(tmp_path / "with_variants.tsv", "pattern", "variants")
-    assert {row for row in made if row[1] != "*"} == {("g1", "2474T>G"), ("g2", "7997C>T")}
-    assert ("polyprotein", "exon") in columns_of(tmp_path / "scored.tsv", "gene", "feature")
-    library = columns_of(tmp_path / "library.tsv", "pattern", "gene", "m0b0")
-    assert {row[1] for row in library} == {"VP3", "polymerase"}
-    assert all(int(row[2]) > 0 for row in library)
-    assert len(library) == 41
-    assert len((tmp_path / "chosen.tsv").read_text().splitlines()) == 19
-    assert set(columns_of(tmp_path / "products.tsv", "pair", "strand", "size")) == {("DWV", "+", "395")}
-    assert (tmp_path / "products.fa").read_text().count(">DWV:") == 3
-    assert len(columns_of(tmp_path / "primer_reads.tsv", "target")) > 200
-    header, *sites = (line.split("\t") for line in (tmp_path / "sites.tsv").read_text().splitlines())
-    exact = [row[header.index("pattern")] for row in sites if row[header.index("distance")] == "0"]
-    assert {"g1", "g2", "g3"} == set(exact)
-    by_barcode = {path.stem: path.read_text().count("\n") // 4 for path in (tmp_path / "by_barcode").iterdir()}
-    assert by_barcode == {"bc1": 334, "bc2": 333, "unassigned": 333}
-    trimmed = {path.stem: path.read_text().split("\n")[1::4] for path in (tmp_path / "trimmed_by_barcode").iterdir()}
-    assert {name: len(reads) for name, reads in trimmed.items()} == by_barcode
-    assert len({len(read) for read in trimmed["bc1"]}) < 3  # reads of one length, without their barcodes
-    for name in ("t1", "t2"):
-        assert gzip.decompress((tmp_path / f"{name}.fastq.gz").read_bytes()).count(b"\n") > 2000
-    assert (tmp_path / "plate" / "unassigned_2.fastq").exists()
-
-
-def test_an_otu_table(tmp_path: Path) -> None:
-    """All reads of both samples are in it but those without an OTU, and all OTUs, which have a taxonomy; one read is a
-    chimera.
-    """
-    run_guide("cluster", tmp_path)
-    header, *rows = (line.split("\t") for line in (tmp_path / "otus.tsv").read_text().splitlines())
-    assert header == ["#OTU ID", "lake", "soil"]
-    reads, lost = ((tmp_path / name).read_text().count(">") for name in ("merged.fa", "lost.fa"))
-    assert sum(int(count) for row in rows for count in row[1:]) == reads - lost > 400
-    otus = re.findall(r">(.*)", (tmp_path / "otus.fa").read_text())
-    assert {row[0] for row in rows} == {name.split(";")[0] for name in otus}
-    assert [line.split("\t")[0] for line in (tmp_path / "taxonomy.tsv").read_text().splitlines()] == otus
-    flags = [line.split("\t")[-1] for line in (tmp_path / "chimeras.tsv").read_text().splitlines()]
-    assert flags.count("Y") == 1
 
 
 def test_the_rules_of_the_snakefile(tmp_path: Path) -> None:

@@ -107,7 +107,7 @@ class MemsRun:
 
     Devices print what they find where they can; else a search gives columns of matches, which are cut so that all
     threads have some to print. A cluster's workers take batches to text, or pieces of long ones. Where matches must be
-    unique in the query, those of its pieces wait for the last one.
+    unique in the query, the matches of its pieces wait for the last piece.
 
     Args:
         finish: makes something else of the matches than text.

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from gpualign.plots.drawing import shown_name
 
-#: borders are drawn between up to so many records
+#: records between which borders are drawn, at most
 MAX_BORDERS = 500
 #: records are named that take at least this share of a side
 MIN_NAMED = 0.03

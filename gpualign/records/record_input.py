@@ -171,7 +171,7 @@ class RecordInput:
         self._file.inflate_by(codec)
 
     def chunks(self, chunk_bytes: int, templates: bool = False, gathered: bool = False) -> Iterator[RecordChunk]:
-        """All records in order, about so many bytes of them at a time.
+        """All records in order, about ``chunk_bytes`` of them at a time.
 
         Args:
             templates: records of one name that follow each other stay together.
@@ -252,7 +252,7 @@ class RecordInput:
             raise InputError("no end-of-file marker; it may be truncated", self.path)
 
     def _held(self, size: int) -> bool:
-        """Whether so many bytes of BAM follow, which are held then."""
+        """Whether ``size`` bytes of BAM follow, which are held then."""
         try:
             while len(self._begin) < size and (piece := next(self._pieces, None)) is not None:
                 self._begin = np.concatenate((self._begin, piece.text))

@@ -34,8 +34,8 @@ from gpualign.text.bgzf import CPU_CODEC, BgzfCodec, packed, unpacked
 from gpualign.text.files import os_reason
 from gpualign.text.streams import Damaged
 
-#: as native code numbers them: "template": those of a template next to each other; then three by name, as samtools
-#: does, plainly by their bytes, or as Picard does; the last as samtools sort --template-coordinate
+#: as native code numbers them: "template": the records of a template follow each other; then three by name, as
+#: samtools does, plainly by their bytes, or as Picard does; the last as samtools sort --template-coordinate
 RecordOrder = Literal["input", "coordinate", "template", "natural", "lexicographic", "picard", "template-coordinate"]
 RECORD_ORDERS: tuple[RecordOrder, ...] = get_args(RecordOrder)
 #: what tells a batch's templates apart, as native code numbers it
@@ -50,12 +50,12 @@ FIRST, BEYOND_LAST = (0, 0, b""), ((1 << 64) - 1, (1 << 64) - 1, b"")
 _BLOCK_BYTES, _LEAST_BLOCK, _BLOCKS_IN_MEMORY = 1 << 18, 1 << 14, 512
 #: maximum bytes of records in a range, or blocks of each run: those at its ends are inflated for the next one, too
 _RANGE_BYTES, _LEAST_RANGE, _BLOCKS_OF_RUN = 1 << 23, 1 << 20, 6
-#: runs that are merged to one when there are so many, or as many as the largest range has blocks
+#: runs that are merged to one; more where the largest range has more blocks
 _LEAST_MERGED = 16
 #: bytes of records in the output after which the space that they had in temporary files is given back: it is needed for
 #: the output, and to free all of it in the end, some of it while it is being written, takes seconds
 _RELEASED_BYTES = 1 << 29
-#: one in so many threads writes runs; the others map
+#: one thread in two writes runs; the others map
 _PART_OF_THREADS = 2
 #: bytes of memory for each thread: three quarters of it are records, as many as samtools sort holds; and the part of
 #: what is free that all cores may have

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-#: IUPAC codes to those of the other strand
+#: IUPAC codes to the codes of the other strand
 COMPLEMENT = bytes.maketrans(b"ACGTURYSWKMBDHVNacgturyswkmbdhvn", b"TGCAAYRSWMKVHDBNtgcaayrswmkvhdbn")
 
 

@@ -103,7 +103,7 @@ def _last_border(source: Source, border: Border, end: int, long_records: bool) -
             return begin + cut
         if begin == 0:
             return 0
-        # a scan tells of a long record sooner than ever larger windows
+        # a scan finds a long record sooner than ever larger windows
         if long_records and window == _WINDOW and not _native.record_cuts(source.text(0, end))[1]:
             return 0
         window *= _WIDER

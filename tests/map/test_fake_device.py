@@ -343,6 +343,8 @@ def test_allocations_that_fail(cli: Cli, use, fifty: Path, tmp_path: Path) -> No
         found = outcome(cli, use, FaultyDriver(ALLOCATIONS, number, number), fifty, path)
         assert found == "right", number
         assert path.read_bytes() == expected
+        if number % 3:
+            continue
         found = outcome(cli, use, FaultyDriver(ALLOCATIONS, number, 10**9), fifty, path)
         assert found == "right" or (found.startswith("5: ") and "too little memory" in found), (number, found)
 
@@ -360,7 +362,8 @@ def test_copies_that_fail(cli: Cli, use, fifty: Path, tmp_path: Path) -> None:
         else:
             assert found.startswith("1: "), number
             assert "failed: memcpy_" in found, number
-        assert outcome(cli, use, FaultyDriver(COPIES, number, 10**9), fifty, path).startswith("1: ")
+        if number % 3 == 0:
+            assert outcome(cli, use, FaultyDriver(COPIES, number, 10**9), fifty, path).startswith("1: ")
     assert 0 < made_good < number
 
 

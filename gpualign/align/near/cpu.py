@@ -32,7 +32,7 @@ ALL_MATCH, INNER_MATCH = 1, 2
 
 @dataclass(frozen=True, eq=False)
 class NearPairs:
-    """Pairs, those of one query next to each other with their targets in order.
+    """Pairs; the pairs of one query follow each other, their targets in order.
 
     Attributes:
         pairs: of distinct sequences.

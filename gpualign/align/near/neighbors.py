@@ -36,7 +36,7 @@ class Queries(NamedTuple):
         return Queries(*(array[chosen] for array in self))
 
 
-class Targets:
+class NearTargets:
     """Distinct sequences that others may be near to, numbered as they are added.
 
     Args:
@@ -114,11 +114,11 @@ class Neighbors:
         self.equals_itself = _equal_to_themselves(problem, distinct)
         self.candidates = 0
 
-    def targets(self) -> Targets:
+    def targets(self) -> NearTargets:
         """An empty set."""
-        return Targets(new_index(self._problem, self._word), self._problem.pairs.targets.lengths)
+        return NearTargets(new_index(self._problem, self._word), self._problem.pairs.targets.lengths)
 
-    def of(self, targets: Targets, queries: Queries, wanted: Wanted, reached: NDArray[np.float64]) -> Hits:
+    def of(self, targets: NearTargets, queries: Queries, wanted: Wanted, reached: NDArray[np.float64]) -> Hits:
         """Hits of each query; some may be there twice.
 
         Args:
@@ -192,14 +192,14 @@ class Neighbors:
             size = max(1, min(4 * size, size * wanted_pairs // max(1, len(block))))
         return Hits.join(parts)
 
-    def _likely(self, targets: Targets, queries: Queries) -> Iterator[NearPairs]:
+    def _likely(self, targets: NearTargets, queries: Queries) -> Iterator[NearPairs]:
         """Each query with the target that has most of its words."""
         found = targets.index.most_words(*queries, self._threads)
         some = np.flatnonzero(found >= 0)
         for block in cut(queries.sequences[some], targets.distinct[found[some]], self._block_pairs):
             yield NearPairs(block, "all")
 
-    def _of_parts(self, targets: Targets, queries: Queries, wanted: Wanted) -> Iterator[NearPart]:
+    def _of_parts(self, targets: NearTargets, queries: Queries, wanted: Wanted) -> Iterator[NearPart]:
         for part in targets.parts():
             start, stop = (np.clip(end - part.first, 0, len(part)).astype(np.int32) for end in queries[1:])
             rows = np.flatnonzero(start < stop)
@@ -214,13 +214,13 @@ class Neighbors:
             queries.sequences[1::2] += self._distinct
         return Queries(*(np.ascontiguousarray(array, np.int32) for array in queries))
 
-    def blocks(self, targets: Targets, queries: Queries) -> Iterator[PairBlock]:
-        """Pairs that may reach the identity, those of a query together."""
+    def blocks(self, targets: NearTargets, queries: Queries) -> Iterator[PairBlock]:
+        """Pairs that may reach the identity; the pairs of one query follow each other."""
         reached = np.full(len(queries.sequences), -1.0)
         yield from (item.pairs for item in self._near_pairs(targets, queries, "all", reached))
 
     def _near_pairs(
-        self, targets: Targets, queries: Queries, wanted: Wanted, reached: NDArray[np.float64]
+        self, targets: NearTargets, queries: Queries, wanted: Wanted, reached: NDArray[np.float64]
     ) -> Iterator[NearPairs]:
         """Pairs that may reach the identity, and ``reached`` of the query (q,) where that is more."""
         if self._twins is not None:
@@ -254,7 +254,7 @@ class Neighbors:
         return PairBlock(chosen + np.int32(self._distinct), twins[chosen])
 
     def hits(self, items: Iterator[NearPairs]) -> Iterator[Hits]:
-        """Those of each item, or of pieces of it for other machines, in order."""
+        """The hits of each item, or of pieces of it for other machines, in order."""
         if not self._backend.local:
             items = (
                 NearPairs(block, item.wanted)
@@ -307,7 +307,7 @@ def _equal_to_themselves(problem: NearProblem, distinct: int) -> NDArray[np.bool
 
 def near_stage(problem: NearProblem, word: int) -> Stage[NearPairs | NearPart, tuple[Hits, int]]:
     """The stage over pairs that the words leave, or on a worker over queries and a part of the targets. A device
-    filters and aligns pairs as those of `pairwise`. The results are hits, and how many pairs the words left of a part.
+    filters and aligns them as pairs of `pairwise`. The results are hits, and how many pairs the words left of a part.
     """
 
     def hits(item: NearPairs | NearPart, size: int, of: Callable[[NearPairs], Hits]) -> tuple[Hits, int]:

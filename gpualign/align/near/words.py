@@ -6,7 +6,7 @@ import math
 
 from gpualign.align.near.cpu import NearProblem
 
-#: words of fewer symbols are in every list, those of more find no better
+#: words of fewer symbols are in every list, longer words find no better
 _SHORTEST, _LONGEST = {True: 6, False: 3}, {True: 24, False: 10}
 #: where none follow from the identity, as from that of the nearest centroid they may
 _OTHERWISE = {True: 8, False: 3}

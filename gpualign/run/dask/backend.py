@@ -31,7 +31,7 @@ from gpualign.run.dask.worker import Answer, keep, run_items
 from gpualign.run.malloc_tuning import reuse_memory
 from gpualign.run.stage import Backend, Item, Result, Stage
 
-#: the run ends when a batch has failed so many times
+#: failures of a batch that end the run
 ATTEMPTS = 3
 #: tasks in flight per thread of the workers. With more than two, Dask keeps those that wait at the scheduler until a
 #: worker asks for one

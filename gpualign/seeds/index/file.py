@@ -220,7 +220,7 @@ def _checked_reference(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) 
 
 
 def _arrays_of(index: MinimizerIndex) -> dict[str, NDArray[Any]]:
-    """Those of :data:`_ARRAYS`."""
+    """The arrays that :data:`_ARRAYS` names."""
     reference = index.reference
     runs = reference.run_starts, reference.run_ends, reference.run_bases
     arrays = reference.contig_offsets, reference.words, *runs, index.offsets, index.entries

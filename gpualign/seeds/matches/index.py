@@ -31,7 +31,7 @@ def index_for(reference: Reference, params: MemsParams, threads: int = 1) -> Mem
 def index_of(reference: str, params: MemsParams, threads: int, query_bytes: int = 0) -> MemsIndex:
     """The index of a reference file: loaded, or built and perhaps saved.
 
-    Where that is better for queries of so many bytes, it is a suffix array of the reference.
+    Where that is better for queries of ``query_bytes``, it is a suffix array of the reference.
 
     Raises:
         InputError: a file that cannot be read, or an index of another reference.

@@ -65,8 +65,8 @@ class QueryText:
 
     @property
     def packed(self) -> tuple[NDArray[Any], ...]:
-        """The input of a device, in pinned memory if there is any: words and breaks; for a deferred text those of the
-        forward strands, and where records begin in them.
+        """The input of a device, in pinned memory if there is any: words and breaks; for a deferred text the
+        words and breaks of the forward strands, and where records begin in them.
         """
         return self.pinned or self.text.forward or (self.text.words, self.text.breaks)
 

@@ -28,7 +28,7 @@ class MemsShape:
         return {"TILE": str(self.tile), "WARPS": str(self.warps), "MAX_WINDOW": str(self.max_window)}
 
 
-#: registers are reserved for windows of so many k-mers
+#: k-mers of a window for which registers are reserved
 _MEMS_WINDOWS = (8, 20, 48, 96, 256)
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from gpualign.align.edit import tuning
 from gpualign.align.edit.cpu import MODES, VerifyPairs, VerifyResult, verify_on_cpu
-from gpualign.align.edit.device.plan import THREADS, EditPlan, Group, plan
+from gpualign.align.edit.device.plan import THREADS, EditPlan, TaskGroup, plan
 from gpualign.run.abi import filled
 from gpualign.run.gpu.buffers import Slot
 from gpualign.run.gpu.compiler import Variant
@@ -99,7 +99,7 @@ class VerifyKernel(HalvingKernel[VerifyPairs, VerifyResult]):
         slot.download("results", (len(_RESULTS), len(made.tasks)), np.int32)
         return made
 
-    def launch_distances(self, slot: Slot, group: Group, mode: int, batch: np.void) -> None:
+    def launch_distances(self, slot: Slot, group: TaskGroup, mode: int, batch: np.void) -> None:
         """Enqueue the kernel that gives a group's distances and ends."""
         interval = (np.uint32(group.first), np.uint32(group.count))
         if group.band:
@@ -164,7 +164,7 @@ class VerifyKernel(HalvingKernel[VerifyPairs, VerifyResult]):
         text_at, mask_at = slot.upload("text", padded(words)), slot.upload("mask", padded(mask))
         return int(text_at) + 4 * PAD_WORDS, int(mask_at) + 4 * PAD_WORDS, tasks
 
-    def _function(self, group: Group, verify_pass: str) -> Any:
+    def _function(self, group: TaskGroup, verify_pass: str) -> Any:
         defines = group.shape.defines(verify_pass, group.runs)
         return self.device.function("verify", "verify", defines, group.shared_bytes)
 

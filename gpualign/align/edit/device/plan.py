@@ -23,7 +23,7 @@ _COLUMNS_PER_BLOCK = 16
 
 
 @dataclass(frozen=True)
-class Group:
+class TaskGroup:
     """Tasks [first, first + count) of a plan: one launch.
 
     Attributes:
@@ -93,7 +93,7 @@ class EditPlan:
     tasks: NDArray[np.uint32]
     plane_words: int
     band_words: int
-    groups: tuple[Group, ...]
+    groups: tuple[TaskGroup, ...]
     in_order: bool
     queries: int
     query_arrays: NDArray[np.uint8]
@@ -176,7 +176,7 @@ def joined(arrays: Mapping[str, NDArray[Any]]) -> tuple[NDArray[np.uint8], dict[
 
 def _groups(
     key: int, span: tuple[int, int], columns: NDArray[np.uint32], lengths: NDArray[np.int32], strips: NDArray[np.int32]
-) -> Iterator[Group]:
+) -> Iterator[TaskGroup]:
     """The launches of the tasks of one key; ``lengths`` and ``strips``: of all queries of their shape."""
     first, last = span
     shape, band, runs = tuning.VERIFY_SHAPES[key // 16], key // 2 % 8, bool(key % 2)
@@ -184,4 +184,4 @@ def _groups(
     maximum = max(1, int(tuning.VERIFY_LAUNCH_CELLS / cells))
     for at in range(first, last, maximum):
         stop = min(last, at + maximum)
-        yield Group(shape, band, runs, at, stop - at, int(columns[at:stop].max()), int(strips.max()))
+        yield TaskGroup(shape, band, runs, at, stop - at, int(columns[at:stop].max()), int(strips.max()))

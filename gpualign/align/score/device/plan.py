@@ -77,7 +77,7 @@ class Workload:
         return slow * max(self.weight * float(padded.sum()) / rate, longest / warp_rate)
 
     def take(self, where: NDArray[np.bool_]) -> Workload:
-        """Those of the pairs."""
+        """The chosen pairs alone."""
         return replace(self, n=self.n[where], m=self.m[where], cells=self.cells[where])
 
     def parts_pay(self) -> bool:

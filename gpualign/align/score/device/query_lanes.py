@@ -25,7 +25,7 @@ _MAX_SCORE = 400
 _TASK_CELLS, _TASKS_PER_BLOCK = 1 << 21, 16
 #: columns of a task's targets together at most, where the rows between tiles are kept
 _TASK_COLUMNS = 1 << 16
-#: instructions of a column besides those of its rows, in rows
+#: instructions of a column itself, as many as of this number of rows
 _COLUMN_ROWS = 3
 #: instructions with rows kept between tiles, against those without
 _TILED = 1.15

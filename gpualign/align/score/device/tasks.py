@@ -18,7 +18,7 @@ TRACE_RESULT, ALIGNMENT_END = struct("TraceResult"), struct("AlignmentEnd")
 
 #: columns of a strip of RScan, rows between the rows it keeps
 TRACE_COLUMNS, TRACE_ROWS = 16, 16
-#: 64 scores of a byte, or so many symbols of a gap, and the openings of a few gaps are less than half a word holds
+#: 64 scores of a byte, or as many symbols of a gap, and the openings of a few gaps are less than half a word holds
 _MAX_OPENING, _MAX_EXTENSION = 4000, 127
 #: sequences differ by more than this share of their mean length: pairs are sorted by length first
 _UNEVEN = 0.05

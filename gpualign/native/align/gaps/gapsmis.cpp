@@ -5,6 +5,7 @@
 
 #include "arrays.hpp"
 #include "bindings.hpp"
+#include "common/digit_sorter.hpp"
 #include "common/with_constant.hpp"
 #include "align/gaps/lanes.hpp"
 
@@ -131,27 +132,6 @@ auto gapsmis_align(Input<uint8_t> patterns, Input<int64_t> pattern_offsets, Inpu
         to_numpy(std::move(end)), to_numpy(std::move(list)));
 }
 
-// Sorts by a 32-bit key, the largest first, keeping the order of equal ones; 16 bits at a time, and not where they
-// agree.
-void sort_descending(std::vector<int32_t>& order, const std::vector<int32_t>& keys) {
-    std::vector<int32_t> sorted(order.size());
-    std::vector<int32_t> offsets(1 << 16);
-    for (const int shift : {0, 16}) {
-        std::fill(offsets.begin(), offsets.end(), 0);
-        const auto digit = [&](int32_t pair) { return 0xffff - (uint32_t(keys[size_t(pair)]) >> shift & 0xffff); };
-        for (const int32_t pair : order) offsets[digit(pair)]++;
-        if (order.empty() || offsets[digit(order[0])] == int32_t(order.size())) continue;
-        int32_t offset = 0;
-        for (int32_t& count : offsets) {
-            const int32_t here = count;
-            count = offset;
-            offset += here;
-        }
-        for (const int32_t pair : order) sorted[size_t(offsets[digit(pair)]++)] = pair;
-        order.swap(sorted);
-    }
-}
-
 auto gapsmis_order(Input<int64_t> pattern_offsets, Input<int64_t> text_offsets, Input<int32_t> pattern_ids,
     Input<int32_t> text_ids, int64_t warp_cells, int64_t thread_pairs) {
     const size_t n = pattern_ids.size();
@@ -170,14 +150,23 @@ auto gapsmis_order(Input<int64_t> pattern_offsets, Input<int64_t> text_offsets, 
             by_warp.insert(by_warp.end(), by_thread.begin(), by_thread.end());
             by_thread.clear();
         }
+        DigitSorter<uint64_t> sorter;
         for (auto* order : {&by_warp, &by_thread}) {
-            sort_descending(*order, columns);
-            sort_descending(*order, rows);
+            int32_t* maximum = longest.data() + (order == &by_thread ? 2 : 0);
             for (const int32_t pair : *order) {
-                int32_t* maximum = longest.data() + (order == &by_thread ? 2 : 0);
                 maximum[0] = std::max(maximum[0], rows[size_t(pair)]);
                 maximum[1] = std::max(maximum[1], columns[size_t(pair)]);
             }
+            // the longest first
+            const uint64_t width = uint64_t(maximum[1]) + 1, largest = uint64_t(maximum[0]) * width + width - 1;
+            const auto value = [&](size_t i) {
+                const size_t pair = size_t((*order)[i]);
+                return uint64_t(maximum[0] - rows[pair]) * width + uint64_t(maximum[1] - columns[pair]);
+            };
+            std::vector<int32_t> sorted;
+            sorted.reserve(order->size());
+            for (const auto& place : sorter(order->size(), largest, value)) sorted.push_back((*order)[place.index]);
+            order->swap(sorted);
         }
     }
     return tuple_of(to_numpy(std::move(by_warp)), to_numpy(std::move(by_thread)), to_numpy(std::move(longest)));

@@ -43,8 +43,7 @@ public:
 
     // Computes queries order[first, last) against target_order[...]; put(row, lane, query, block) receives the values
     // of each.
-    template <class Put>
-    void run(const int32_t* order, int64_t first, int64_t last, const int32_t* target_order, Put&& put) {
+    void run(const int32_t* order, int64_t first, int64_t last, const int32_t* target_order, const Put& put) {
         const int64_t targets = targets_.count;
         for (int64_t at = first; at < last; at += kLanes) {
             const int count = int(std::min<int64_t>(kLanes, last - at));
@@ -184,7 +183,7 @@ template <class Symbol> struct DistanceCall : Stopping {
     bool skips(int32_t query, int32_t target) const { return with_itself && target == query; }
     int32_t order(int64_t row) const { return query_order.data()[row]; }
 
-    template <class Put> void run(int64_t first, int64_t last, bool half, Put&& put) const {
+    void run(int64_t first, int64_t last, bool half, const Put& put) const {
         const Question question{mode, limits.size() ? limits.data() : nullptr, limits.size(), half};
         Rows<Symbol>(queries, targets, question, *this).run(query_order.data(), first, last, target_order.data(), put);
     }

@@ -1,5 +1,7 @@
 // The output formats for Python, as methods of a class `Call`: by blocks of queries, from any thread.
 #pragma once
+#include <functional>
+
 #include "arrays.hpp"
 #include "align/matrix/results.hpp"
 #include "stop.hpp"
@@ -28,7 +30,11 @@ private:
     mutable std::atomic<bool> asked_{false};
 };
 
-template <class Call, class Put> void run_call(const Call& call, int64_t first, int64_t last, bool half, Put&& put) {
+// Receives (row, lane, query, block): values of the query order[first + row]. A function of its own, so that what
+// computes them is compiled once and not for each output.
+using Put = std::function<void(int64_t, int64_t, int32_t, const Block&)>;
+
+template <class Call> void run_call(const Call& call, int64_t first, int64_t last, bool half, const Put& put) {
     if (first < 0 || first > last || last > call.queries.count) throw nb::value_error("there are no such queries");
     try {
         nb::gil_scoped_release release;
@@ -39,8 +45,8 @@ template <class Call, class Put> void run_call(const Call& call, int64_t first, 
     }
 }
 
-// Call::run(first, last, half, put) calls put(row, lane, query, block) with the values of query order[first + row];
-// `half`: each pair of a set with itself once, if symmetric().
+// Call::run(first, last, half, put) calls put with the values of the queries order[first, last); `half`: each pair of a
+// set with itself once, if symmetric().
 template <class Call> void bind_outputs(nb::class_<Call>& type) {
     type.def("stop", [](const Call& call) { call.stop(); }, "End what other threads compute, with an exception.");
     type.def(

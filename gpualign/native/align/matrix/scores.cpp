@@ -21,7 +21,7 @@ public:
 
     // Computes the queries order[0, rows) against all targets, both sorted by length; put(row, lane, query, block)
     // receives the scores of each, kBeyond below the minimum.
-    template <class Put> void run(const int32_t* order, int64_t rows, const int32_t* target_order, Put&& put) {
+    void run(const int32_t* order, int64_t rows, const int32_t* target_order, const Put& put) {
         const int64_t all = targets_.count,
                       at_once = std::max<int64_t>(kGroup, kScoresAtOnce / std::max<int64_t>(1, rows) / kGroup * kGroup);
         for (int64_t begin = 0; begin < all; begin += at_once) {
@@ -86,8 +86,8 @@ private:
             pairs[together++] = std::move(pair);
         }
         if (!together) return;
-        const nw::Targets same = together != kept_ ? nw::Targets::to_be_kept : nw::Targets::as_before;
-        engines_.run(width, scheme_, pairs, together, true, false, 0, same);
+        const nw::Profiles profiles = together != kept_ ? nw::Profiles::to_be_kept : nw::Profiles::as_before;
+        engines_.run(width, scheme_, pairs, together, true, false, 0, profiles);
         kept_ = together;
         for (int l = 0; l < together; l++) out[place[l]] = kept(pairs[l].score);
     }
@@ -137,7 +137,7 @@ struct ScoreCall : Stopping {
     bool skips(int32_t query, int32_t target) const { return with_itself && target <= query; }
     int32_t order(int64_t row) const { return query_order.data()[row]; }
 
-    template <class Put> void run(int64_t first, int64_t last, bool, Put&& put) const {
+    void run(int64_t first, int64_t last, bool, const Put& put) const {
         ScoreRows(scheme, queries, targets, minimum, *this)
             .run(query_order.data() + first, last - first, target_order.data(), put);
     }

@@ -22,8 +22,8 @@ public:
 
     // Aligns `count` pairs; with `shared`, all have the same query. With `traced`, within `table_bytes`, cigars too.
     void run(const Scheme& scheme, Pair* pairs, int count, bool shared, bool traced, int64_t table_bytes,
-        Targets targets = Targets::of_one_call) {
-        set_up(scheme, pairs, count, shared || count == 1, targets);
+        Profiles profiles) {
+        set_up(scheme, pairs, count, shared || count == 1, profiles);
         table_bytes_ = table_bytes;
         const bool direct = traced && table_size(0, cols_, rows_) <= table_bytes;
         std::vector<Border> borders;
@@ -57,7 +57,7 @@ private:
     };
     using State = Strip<Word, K, Affine>;
 
-    void set_up(const Scheme& scheme, Pair* pairs, int count, bool shared, Targets targets) {
+    void set_up(const Scheme& scheme, Pair* pairs, int count, bool shared, Profiles profiles) {
         scheme_ = &scheme;
         pairs_ = pairs;
         count_ = count;
@@ -80,7 +80,7 @@ private:
         outside_ = Word(T(bias_ - 3 * scheme.opening() - 1));
         left_.h.resize(size_t(rows_) + 1);
         left_.e.resize(size_t(rows_) + 1);
-        symbols_.set_up(scheme, pairs, count, shared, rows_, cols_, targets);
+        symbols_.set_up(scheme, pairs, count, shared, rows_, cols_, profiles);
         ends_.set_up(scheme, pairs, count, bias_);
         if (Local) return;
         for (int l = 0; l < count; l++) {  // alignments that leave a whole sequence unaligned

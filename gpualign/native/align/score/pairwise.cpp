@@ -4,6 +4,7 @@
 
 #include "arrays.hpp"
 #include "bindings.hpp"
+#include "stop.hpp"
 #include "align/score/engines.hpp"
 #include "align/score/local_scores.hpp"
 

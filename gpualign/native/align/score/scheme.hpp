@@ -70,6 +70,9 @@ template <class T> bool fits(const Scheme& scheme, int64_t n, int64_t m) {
     return bounds.high - bounds.low <= highest - lowest;
 }
 
+// Whether the profiles of a group's targets serve other queries as well.
+enum class Profiles { of_one_call, to_be_kept, as_before };
+
 using End = EndOf<int64_t>;
 
 // A pair and its result. Coordinates are half-open, in symbols.

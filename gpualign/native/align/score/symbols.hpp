@@ -9,9 +9,6 @@
 namespace gpualign {
 namespace nw {
 
-// Whether the targets of a group come again, with other queries.
-enum class Targets { of_one_call, to_be_kept, as_before };
-
 template <class Word, int K> class Symbols {
 public:
     using L = Lanes<Word>;
@@ -36,7 +33,7 @@ public:
     };
 
     void set_up(const Scheme& scheme, const Pair* pairs, int count, bool shared, int64_t rows, int64_t columns,
-        Targets targets) {
+        Profiles profiles) {
         scheme_ = &scheme;
         pairs_ = pairs;
         count_ = count;
@@ -49,9 +46,9 @@ public:
         if (kind_ == Kind::gather) tabulate();
         if (kind_ != Kind::profile) interleave(rows);
         each_ = size_t(scheme.symbols) * K;
-        keep_ = targets != Targets::of_one_call && kind_ == Kind::profile &&
+        keep_ = profiles != Profiles::of_one_call && kind_ == Kind::profile &&
                 size_t((columns + K - 1) / K) * each_ * sizeof(Word) <= kept_bytes;
-        if (targets != Targets::as_before || !keep_) built_ = 0;
+        if (profiles != Profiles::as_before || !keep_) built_ = 0;
     }
 
     Kind kind() const { return kind_; }
