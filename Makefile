@@ -178,7 +178,6 @@ docs: $(VENV)/developing
 
 # Manual pages of all commands, into build/man.
 man: $(VENV)/installed
-	$(PIP_INSTALL) click-man
 	$(BIN)/python packaging/make_man.py build/man
 
 # Prebuild all kernels (SASS and PTX) into cuda/prebuilt, from where a wheel takes them: needs nvcc, no device. With

@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from gpualign.derep.api import derep as derep
     from gpualign.distances.api import distances as distances
     from gpualign.distances.api import scores as scores
+    from gpualign.distances.pair import distance as distance
+    from gpualign.distances.pair import normalized_distance as normalized_distance
+    from gpualign.distances.pair import normalized_similarity as normalized_similarity
+    from gpualign.distances.pair import similarity as similarity
     from gpualign.errors import DeviceError as DeviceError
     from gpualign.errors import GpualignError as GpualignError
     from gpualign.errors import InputError as InputError
@@ -66,6 +70,10 @@ _HOMES = {
     "sintax": "gpualign.sintax.api",
     "distances": "gpualign.distances.api",
     "scores": "gpualign.distances.api",
+    "distance": "gpualign.distances.pair",
+    "similarity": "gpualign.distances.pair",
+    "normalized_distance": "gpualign.distances.pair",
+    "normalized_similarity": "gpualign.distances.pair",
     "Mapper": "gpualign.map.api",
     "Hit": "gpualign.map.hits",
     "read_sequences": "gpualign.reads.in_memory",

@@ -11,7 +11,7 @@ import threading
 from gpualign.run.gpu import early
 
 #: words that compute nothing
-_QUICK = {"-h", "--help", "-V", "--version", "help", "version", "completion"}
+_QUICK = {"-h", "--help", "--help-all", "-V", "--version", "help", "version", "completion"}
 
 
 def _import_ahead(arguments: list[str]) -> threading.Thread | None:

@@ -21,7 +21,7 @@ from tests.helpers.paths import ROOT
 _SVG = "{http://www.w3.org/2000/svg}"
 BENCHMARKS = ROOT / "benchmarks"
 EXAMPLES_PAGE = ROOT / "examples" / "README.md"
-FOLDERS = [ROOT / "docs" / name for name in ("", "guides", "commands", "internals")]
+FOLDERS = [ROOT / "docs" / name for name in ("", "guides", "commands", "drop-ins", "internals")]
 DOCS = [page for folder in FOLDERS for page in sorted(folder.glob("*.md"))]
 PAGES = [ROOT / "README.md", ROOT / "CHANGES.md", *DOCS, BENCHMARKS / "README.md", EXAMPLES_PAGE]
 #: a number with the unit of something that was measured

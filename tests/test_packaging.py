@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 import gpualign
-from gpualign.cli import cli
+from gpualign.cli import COMMANDS, cli
 from tests.helpers.commands import program
 from tests.helpers.paths import GENOMES, ROOT
 
@@ -150,6 +150,28 @@ def test_smoke() -> None:
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout == f"gpualign {gpualign.__version__}\ngpualign works\n"
+
+
+def test_manual_pages_have_the_groups_of_the_help(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, str(PACKAGING / "make_man.py"), str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    pages = {path.name: path.read_text(encoding="ascii") for path in tmp_path.iterdir()}
+    assert set(pages) == {"gpualign.1", *(f"gpualign-{name}.1" for name in COMMANDS)} == set(done.stdout.split())
+    headings = re.findall(r"^\.SS (.+)$", pages["gpualign-map.1"], re.MULTILINE)
+    assert headings[:3] == ["Reads", "Kind of reads", "Pairs"]
+    assert headings[-1] == "Running"
+    options = pages["gpualign-map.1"].partition(".SH OPTIONS")[2]
+    assert "\n.B \\-x, \\-\\-preset" in options
+    if shutil.which("groff"):
+        for path in tmp_path.iterdir():
+            command = ["groff", "-man", "-Tutf8", "-ww", path]
+            shown = subprocess.run(command, capture_output=True, timeout=60, check=True)
+            assert shown.stderr == b""
 
 
 def test_multiqc_table(tmp_path: Path) -> None:

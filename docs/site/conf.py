@@ -18,6 +18,7 @@ include_patterns = [
     "docs/*.md",
     "docs/guides/*.md",
     "docs/commands/*.md",
+    "docs/drop-ins/*.md",
     "docs/internals/*.md",
     "docs/site/*.md",
     "benchmarks/README.md",

@@ -12,14 +12,13 @@ import importlib
 import os
 import signal
 import sys
-from functools import partial
 from typing import NoReturn
 
 import click
 
 from gpualign.cli.messages import complain, lose_messages_rather_than_results
 from gpualign.cli.signals import Terminated, end_soon_after_signals, handle_signals, say_why
-from gpualign.cli.usage import short_usage, write_options
+from gpualign.cli.usage import arrange_help, meant, short_usage
 from gpualign.errors import GpualignError
 from gpualign.version import __version__
 
@@ -69,7 +68,7 @@ class LazyGroup(click.Group):
         for parameter in command.params:
             if parameter.type is click.STRING and _names_file(parameter):
                 parameter.type = click.Path(readable=False)  # for completion only; commands check files themselves
-        command.format_options = partial(write_options, command)  # type: ignore[method-assign]
+        arrange_help(cmd_name, command)
         return command
 
     def resolve_command(
@@ -136,6 +135,8 @@ def main(arguments: list[str] | None = None) -> None:
     except click.ClickException as error:
         if command and arguments == [command] and isinstance(error, click.MissingParameter) and error.ctx:
             print(short_usage(command, error.ctx.command), file=sys.stderr)
+        elif isinstance(error, click.NoSuchOption) and error.ctx and (known := meant(error, error.ctx.command)):
+            complain(prefix, f"No such option '{error.option_name}'. Did you mean '{known}'? (see {prefix} --help)")
         elif isinstance(error, click.UsageError):
             complain(prefix, f"{error.format_message()} (see {prefix} --help)")
         else:

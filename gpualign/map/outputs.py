@@ -103,7 +103,11 @@ class MapOutputs:
     def report_fields(self, library: Library | None) -> dict[str, Any]:
         """The fields of the JSON report on the sample, once this is closed; writes the table of introns."""
         statistics, index = self.statistics, self._index
-        fields = statistics.report() | {"sample": self._sample.name, "k": index.params.k, "w": index.params.w}
+        fields = statistics.report(self._sample.params.long_reads) | {
+            "sample": self._sample.name,
+            "k": index.params.k,
+            "w": index.params.w,
+        }
         fields |= statistics.conversions(index.reference.shown_names)
         if self._sample.params.splicing is not None:
             fields |= self._introns(index.reference)

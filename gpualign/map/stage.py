@@ -24,7 +24,7 @@ from gpualign.map.introns import Introns, introns_of
 from gpualign.map.meth import Conversions, Which, map_by_conversion, params_as, with_conversions
 from gpualign.map.pairs import PairModel
 from gpualign.map.params import MapParams
-from gpualign.map.statistics import MapStatistics, statistics_of, thread_seconds
+from gpualign.map.statistics import MapStatistics, read_histograms, statistics_of, thread_seconds
 from gpualign.reads.reads import Reads
 from gpualign.run.buffer_pool import BufferPool
 from gpualign.run.gpu.device import Device
@@ -152,6 +152,8 @@ class Mapping:
             found, statistics = with_conversions(
                 found, statistics, formatter.index, formatter.sample.params, formatter.sample.records.methylation_rules
             )
+        if formatter.sample.files.report_page is not None:
+            statistics = replace(statistics, **read_histograms(found, formatter.sample.params))
         batch, found = found.batch, formatter.to_write(found, lane_group)
         # a device only parses text whose names SAM allows
         names = 0 if batch is None else _native.count_invalid_names(batch.names, batch.name_offsets)

@@ -20,6 +20,8 @@ from gpualign.streaming.timeline import STEPS, WAIT, Seconds, StepNames
 #: bin widths of the report's histograms: share of a read's length, and bases
 ERROR_RATE_BIN = 0.01
 INSERT_SIZE_BIN = 10
+#: bin width of the lengths of long reads, in bases
+LONG_LENGTH_BIN = 100
 #: minimum mapping quality of both mates in the histogram of insert sizes
 _SURE_MAPQ = 20
 
@@ -41,6 +43,10 @@ def thread_seconds(before: Seconds) -> NDArray[np.float64]:
     """Seconds of the calling thread at each step of :data:`_BATCH_STEPS`, since ``before``."""
     now = STEPS.of_thread()
     return np.array([sum(now.get(n, 0.0) - before.get(n, 0.0) for n in names) for names in _BATCH_STEPS.values()])
+
+
+#: of ASCII letters
+_IS_GC, _IS_ACGT = (np.isin(np.arange(256), list(letters)).astype(np.uint8) for letters in (b"CG", b"ACGT"))
 
 
 def _none() -> NDArray[np.int64]:
@@ -67,6 +73,9 @@ class MapStatistics:
         other_library: reads of a directional or pbat library whose bases suggest the other conversion.
         c_and_g: C and G in the reads of a non-directional library.
         rarer_of_c_and_g: those of them that are the rarer of both in their read.
+        read_lengths: reads by length, in bins of one base, or of :data:`LONG_LENGTH_BIN` for long reads; empty if the
+            report has no page, like gc and qualities: reads by percent of C and G among A, C, G and T, and by their
+            mean base quality, which are empty also if a device parsed the reads.
         insert_sizes: pairs in the library's orientation, both mates with :data:`_SURE_MAPQ`, in bins.
         on_gpu: reads that a GPU mapped.
         introns: of spliced reads, in parts (:meth:`Introns.added`).
@@ -90,6 +99,9 @@ class MapStatistics:
     distances: NDArray[np.int64] = field(default_factory=_none)
     error_rates: NDArray[np.int64] = field(default_factory=_none)
     insert_sizes: NDArray[np.int64] = field(default_factory=_none)
+    read_lengths: NDArray[np.int64] = field(default_factory=_none)
+    gc: NDArray[np.int64] = field(default_factory=_none)
+    qualities: NDArray[np.int64] = field(default_factory=_none)
     conversions_by_position: NDArray[np.int64] = field(default_factory=_none)
     conversions_by_contig: NDArray[np.int64] = field(default_factory=_none)
     unconverted: int = 0
@@ -160,8 +172,17 @@ class MapStatistics:
             }
         }
 
-    def report(self) -> dict[str, Any]:
+    def report(self, long_reads: bool = False) -> dict[str, Any]:
         """Fields of the JSON report."""
+        of_reads = {
+            "read_length_histogram": {
+                "bin": LONG_LENGTH_BIN if long_reads else 1,
+                "counts": self.read_lengths.tolist(),
+            },
+            "gc_histogram": self.gc.tolist(),
+            "quality_histogram": self.qualities.tolist(),
+        }
+        counted_too = zip(of_reads.items(), (self.read_lengths, self.gc, self.qualities), strict=True)
         return {
             "reads": self.reads,
             "mapped": self.mapped,
@@ -176,8 +197,32 @@ class MapStatistics:
             "edit_distance_histogram": self.distances.tolist(),
             "error_rate_histogram": {"bin": ERROR_RATE_BIN, "counts": self.error_rates.tolist()},
             "insert_size_histogram": {"bin": INSERT_SIZE_BIN, "counts": self.insert_sizes.tolist()},
+            **{name: value for (name, value), counts in counted_too if len(counts)},
             "thread_seconds": {step: round(s, 3) for step, s in zip(_BATCH_STEPS, self.seconds.tolist(), strict=True)},
         }
+
+
+def read_histograms(found: Found, params: MapParams) -> dict[str, NDArray[np.int64]]:
+    """Lengths, GC and mean qualities of a batch's reads, as fields of :class:`MapStatistics`."""
+    lengths, batch = found.lengths, found.batch
+    counts = {"read_lengths": np.bincount(lengths // (LONG_LENGTH_BIN if params.long_reads else 1))}
+    if batch is None:
+        return counts
+
+    def sums(values: NDArray[np.uint8]) -> NDArray[np.int64]:
+        before = np.zeros(len(values) + 1, np.int64)
+        np.cumsum(values, out=before[1:])
+        ends = before[batch.base_offsets - batch.base_offsets[0]]
+        return np.diff(ends)
+
+    bases = batch.bases[batch.base_offsets[0] : batch.base_offsets[-1]]
+    gc, known = sums(_IS_GC[bases]), sums(_IS_ACGT[bases])
+    counts["gc"] = np.bincount(np.rint(100 * gc[known > 0] / known[known > 0]).astype(np.int64), minlength=101)
+    if batch.qualities is not None and np.any(lengths > 0):
+        quality = sums(batch.qualities[batch.base_offsets[0] : batch.base_offsets[-1]])
+        means = quality[lengths > 0] / lengths[lengths > 0] - 33
+        counts["qualities"] = np.bincount(np.rint(means).astype(np.int64))
+    return counts
 
 
 def _of_contexts(counts: NDArray[np.int64]) -> dict[str, list[int]]:

@@ -22,6 +22,8 @@ _BEDGRAPH = (".bedgraph", ".bdg", ".bg", ".bed")
 _SUMMARY, _DISTRIBUTION, _THRESHOLDS = ".mosdepth.summary.txt", ".mosdepth.global.dist.txt", ".thresholds.bed.gz"
 #: depths in the thresholds file
 THRESHOLDS = (1, 5, 10, 20, 30, 50, 100)
+#: depths of the report's histogram
+_MAX_DEPTH = 1000
 #: like mosdepth, the distribution omits empty depths beyond this one, and tiny shares
 _ALL_DEPTHS_TO = 300
 _MIN_SHARE = 8e-5
@@ -135,7 +137,7 @@ class Coverage:
         )
         return ContigDepths("total", bases, maximum, depths)
 
-    def report(self) -> dict[str, float]:
+    def report(self) -> dict[str, Any]:
         """Fields of the JSON report, over all contigs."""
         total, positions = self.total, sum(self._lengths)
         return {
@@ -143,6 +145,7 @@ class Coverage:
             "mean": round(total.bases / max(1, positions), 4),
             "positions": positions,
             **{f"at_least_{depth}": total.at_least(depth) for depth in THRESHOLDS},
+            "depth_histogram": [positions - total.at_least(1), *total.depths[1:_MAX_DEPTH].tolist()],
         }
 
     def summary(self) -> Iterator[str]:

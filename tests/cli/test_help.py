@@ -12,6 +12,7 @@ import pytest
 
 import gpualign
 from gpualign.cli import COMMANDS, cli, main
+from gpualign.cli.usage import COMMON, OTHER_NAMES
 from gpualign.map.params import Seeding
 from gpualign.options import sections
 from gpualign.search.params import SearchParams
@@ -36,7 +37,7 @@ def test_options_stand_under_headings(cli: Run) -> None:
     """Each once, how a command runs last; sort and markdup do not run on a cluster."""
     for name in COMMANDS:
         command = _command(name)
-        text = cli(name, "--help")[1].decode()
+        text = cli(name, "--help-all")[1].decode()
         found = sections(command, click.Context(command))
         assert re.findall(r"^([A-Z][^:\n]*):$", text[text.index("Examples:") + 9 :], re.MULTILINE) == list(found)
         options = [each for each in command.params if isinstance(each, click.Option) and not each.hidden]
@@ -46,9 +47,9 @@ def test_options_stand_under_headings(cli: Run) -> None:
         assert list(found)[-1] == {"devices": "Options", "completion": "Options", "makedb": "Output"}.get(
             name, "Running"
         )
-    assert "--dask" in cli("map", "--help")[1].decode()
+    assert "--dask" in cli("map", "--help-all")[1].decode()
     for name in ("sort", "markdup"):
-        assert "--dask" not in cli(name, "--help")[1].decode()
+        assert "--dask" not in cli(name, "--help-all")[1].decode()
         code, _, err = cli(name, "--dask", "local:1", "in.bam")
         assert (code, err) == (2, f"gpualign {name}: error: No such option '--dask'. (see gpualign {name} --help)\n")
 
@@ -65,7 +66,51 @@ def test_a_command_without_arguments_shows_its_usage_and_one_example(
     assert usage.startswith(f"gpualign {name} [OPTIONS] ")
     assert f"gpualign {name} " in example
     assert len(err.splitlines()) <= 6
-    assert err.endswith(f"gpualign {name} --help explains every option.\n")
+    assert err.endswith(f"gpualign {name} {'--help-all' if name in COMMON else '--help'} explains every option.\n")
+
+
+@pytest.mark.parametrize("name", COMMON)
+def test_the_first_help_fits_a_screen_and_names_the_second(name: str, cli: Run) -> None:
+    """Of options that there are; the second has all of them."""
+    code, out, _ = cli(name, "--help")
+    lines, command = out.decode().splitlines(), _command(name)
+    assert code == 0
+    assert len(lines) <= 60
+    known = {spelling for option in command.params for spelling in option.opts}
+    assert set(COMMON[name].split()) <= known
+    options = [option for option in command.params if isinstance(option, click.Option) and not option.hidden]
+    assert lines[-1] == f"gpualign {name} --help-all explains all {len(options) + 1} options."
+    whole = cli(name, "--help-all")[1].decode()
+    assert [option.opts for option in options if not any(f"  {spelling}" in whole for spelling in option.opts)] == []
+    assert len(whole.splitlines()) > 2 * len(lines)
+
+
+def test_other_commands_have_one_help(cli: Run) -> None:
+    assert cli("sort", "--help")[1] == cli("sort", "--help-all")[1]
+    assert b"--help-all" not in cli("sort", "--help")[1]
+
+
+@pytest.mark.parametrize(
+    ("words", "ours"),
+    [
+        (("pairwise", "--identity", "0.9", "a.fa"), "--id"),  # EMBOSS, cd-hit
+        (("pairwise", "--max_target_seqs", "5", "a.fa"), "--top"),  # BLAST
+        (("map", "--cpus", "4", "a.fa", "b.fq"), "--threads"),
+        (("sort", "--sort-by-name", "a.bam"), "--by-name"),  # sambamba
+        (("search", "--mismatches", "3", "a", "b"), "--max-errors"),
+        (("map", "--sensitivty", "full", "a", "b"), "--sensitivity"),  # a misprint
+    ],
+)
+def test_names_of_other_programs_lead_to_ours(words: tuple[str, ...], ours: str, cli: Run) -> None:
+    code, _, err = cli(*words)
+    assert code == 2
+    assert f"No such option '{words[1]}'. Did you mean '{ours}'?" in err
+
+
+def test_suggestions_are_options_of_some_command() -> None:
+    known = {spelling for name in COMMANDS for option in _command(name).params for spelling in option.opts}
+    assert set(OTHER_NAMES.values()) <= known
+    assert [name for name in OTHER_NAMES if name != name.lower() or "-" in name or "_" in name] == []
 
 
 def test_one_argument_too_few_is_an_error_of_one_line(cli: Run) -> None:
@@ -75,7 +120,7 @@ def test_one_argument_too_few_is_an_error_of_one_line(cli: Run) -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_help_has_the_words_of_the_glossary(name: str, cli: Run) -> None:
-    text = " ".join(cli(name, "--help")[1].decode().split())
+    text = " ".join(cli(name, "--help-all")[1].decode().split())
     assert re.findall(r"\b(?:behind|beside|under way|the cores|letters|places|as a whole)\b", text) == []
 
 
@@ -85,7 +130,7 @@ def test_numbers_show_the_default_of_their_field(name: str, cli: Run) -> None:
     for option in _command(name).params:
         if isinstance(option, click.Option) and not option.hidden and isinstance(option.default, int | float | str):
             assert option.is_flag or option.show_default
-    text = " ".join(cli(name, "--help")[1].decode().split())
+    text = " ".join(cli(name, "--help-all")[1].decode().split())
     for command, shown in {
         "map": f"Seed hits to follow per read, rarest seeds first. [default: {Seeding().max_hits}]",
         "search": f"errors by which the best pattern must beat every other one. [default: {SearchParams.margin}]",
@@ -96,7 +141,7 @@ def test_numbers_show_the_default_of_their_field(name: str, cli: Run) -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_sizes_are_shown_as_they_are_given(name: str, cli: Run) -> None:
-    text = " ".join(cli(name, "--help")[1].decode().split())
+    text = " ".join(cli(name, "--help-all")[1].decode().split())
     assert "[default: (" not in text
     if name == "map":
         assert "[default: 1G per thread, at most a quarter" in text
@@ -104,7 +149,7 @@ def test_sizes_are_shown_as_they_are_given(name: str, cli: Run) -> None:
 
 
 def test_presets_stand_where_x_says(cli: Run) -> None:
-    text = " ".join(cli("map", "--help")[1].decode().split())
+    text = " ".join(cli("map", "--help-all")[1].decode().split())
     assert "sets several options at once (see Presets)" in text
     assert text.index("Presets: sr short reads") < text.index("-x, --preset")
 

@@ -227,7 +227,7 @@ def test_conversion_by_hand(tmp_path: Path, cli: Cli) -> None:
     assert found["by_position"] == {"R1": positions}
     page = (tmp_path / "r.html").read_text()
     assert "<th>methylated, lambda_phage</th><td>CpG 0.00 %, CHG 0.00 %, CHH 0.00 %</td>" in page
-    assert "Methylation of CpG in R1" in page
+    assert "Methylation along R1" in page
     methylated, converted = map(sum, zip(*positions["CpG"], strict=True))
     share = 100 * methylated / (methylated + converted)
     assert f"{share:.2f} % of {methylated + converted:,} bases methylated" in page

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
+import pysam
 import pytest
 
-from gpualign.map.report_page import Histogram, histograms
+from gpualign.map.report_page import Curves, Histogram, drawings, histograms, left_out
 from tests.helpers.files import write_fasta
 from tests.helpers.paths import GENOMES
 from tests.helpers.sam import records, tags
@@ -76,7 +79,20 @@ def test_the_page_shows_what_the_json_says(cli: Cli, tmp_path: Path, files: tupl
     assert cells["reads"] == f"{report['reads']:,}"
     assert cells["mapped"].startswith(f"{report['mapped']:,} (")
     drawn = {svg.get("aria-label"): bars(svg) for svg in root.iter(f"{SVG}svg")}
-    assert list(drawn) == ["Mapping quality", "Edit distance", "Error rate", "Insert size"]
+    of_reads = ["Read length", "GC content", "Base quality"]
+    assert list(drawn) == ["Mapping quality", "Edit distance", "Error rate", "Insert size", *of_reads]
+    reads = [(record.sequence, record.quality) for path in files[1:] for record in pysam.FastxFile(str(path))]
+    assert drawn["Read length"] == {str(n): count for n, count in Counter(len(bases) for bases, _ in reads).items()}
+    known = [(len(re.findall("[CG]", bases)), len(re.findall("[ACGT]", bases))) for bases, _ in reads]
+    assert report["gc_histogram"] == counted([round(100 * gc / acgt) for gc, acgt in known if acgt], 101)
+    means = [round(sum(map(ord, quality)) / len(quality) - 33) for _, quality in reads]
+    assert report["quality_histogram"] == counted(means)
+    assert cells["command line"] == report["command_line"]
+    assert cells["inputs"] == ", ".join(map(str, files[1:]))
+    assert (cells["reference"], cells["date"]) == (str(files[0]), report["date"])
+    assert cells["version"] == f"gpualign {report['version']}"
+    missing = [item.text for item in root.iter(f"{HTML}li")]
+    assert missing == ["Coverage: --sort --coverage counts it.", "Duplicates: --mark-duplicates finds them."]
     expected = {str(value): count for value, count in enumerate(report["mapq_histogram"]) if count}
     assert drawn["Mapping quality"] == expected
     sizes = report["insert_size_histogram"]["counts"]
@@ -85,10 +101,16 @@ def test_the_page_shows_what_the_json_says(cli: Cli, tmp_path: Path, files: tupl
 
 def bars(svg: ElementTree.Element) -> dict[str, int]:
     """What the bars say of themselves; their heights must order as their counts do."""
-    found = []
+    found: list[tuple[str, int, float]] = []
+    shares: list[tuple[int, float]] = []
     for bar in svg.iter(f"{SVG}rect"):
-        values, count = (bar.findtext(f"{SVG}title") or "").rsplit(": ", 1)
+        told = re.fullmatch(r"(.+): ([\d,]+) \((.+) %\)", bar.findtext(f"{SVG}title") or "")
+        assert told is not None
+        values, count, share = told.groups()
         found.append((values, int(count.replace(",", "")), float(bar.get("height", 0))))
+        shares.append((found[-1][1], float(share)))
+    total = sum(count for _, count, _ in found)
+    assert all(share == pytest.approx(100 * count / total, rel=0.01) for count, share in shares)
     assert all((a[1] <= b[1]) == (a[2] <= b[2] + 0.011) or a[1] > b[1] for a in found for b in found)
     return {values: count for values, count, _ in found}
 
@@ -138,6 +160,52 @@ def test_bins_are_joined_where_there_are_many() -> None:
     assert len(shown.counts) == 112
     assert sum(shown.counts) == 1000
     assert (shown.first, shown.width) == (17.0, 18.0)
+
+
+def test_what_a_page_lacks_is_said() -> None:
+    none: dict[str, Any] = {"bin": 1, "counts": []}
+    base: dict[str, Any] = {"insert_size_histogram": none, "duplicates": {}, "coverage": {}}
+    counted_reads = {"read_length_histogram": none, "gc_histogram": [1], "quality_histogram": [1]}
+    assert left_out({**base, **counted_reads}) == ["Insert sizes: the reads are not paired."]
+    assert left_out({**base, **counted_reads, "pairing": {}}) == ["Insert sizes: no pair is sure of its position."]
+    base["insert_size_histogram"] = {"bin": 1, "counts": [1]}
+    assert left_out({**base, **counted_reads}) == []
+    del counted_reads["quality_histogram"]
+    assert left_out({**base, **counted_reads}) == ["Base qualities: the reads have none."]
+    del counted_reads["gc_histogram"]
+    assert "a GPU parsed the reads" in left_out({**base, **counted_reads})[0]
+    assert "single samples" in left_out(base)[0]
+
+
+def test_the_axes_of_qualities_and_shares_are_whole() -> None:
+    """From 0 to 60, whatever the reads have; other bins without reads at the ends are left out."""
+    some = [0] * 30 + [5] + [0] * 30
+    report = {"mapq_histogram": some, "edit_distance_histogram": some, "gc_histogram": [0] * 50 + [1] + [0] * 50}
+    binned = {"bin": 1, "counts": [1]}
+    report |= {"error_rate_histogram": binned, "insert_size_histogram": binned}
+    shown = {histogram.title: len(histogram.shown().counts) for histogram in histograms(report)}
+    assert (shown["Mapping quality"], shown["Edit distance"], shown["GC content"]) == (61, 1, 101)
+
+
+def test_methylation_is_drawn_as_lines_on_common_axes() -> None:
+    contexts = {"CpG": [[3, 1], [0, 0], [1, 0]], "CHG": [[0, 4], [0, 4], [1, 3]], "CHH": [[0, 1], [0, 1], [0, 1]]}
+    none: dict[str, Any] = {"bin": 1, "counts": []}
+    report = {"mapq_histogram": [1], "edit_distance_histogram": [1], "error_rate_histogram": none}
+    report |= {"insert_size_histogram": none, "conversion": {"by_position": {"R1": contexts, "R2": contexts}}}
+    first, second = drawings(report)[-2:]
+    assert isinstance(first, Curves)
+    assert (first.title, second.title) == ("Methylation along R1", "Methylation along R2")
+    assert list(first.lines) == [("CpG", [75, None, 100]), ("CHG", [0, 0, 25]), ("CHH", [0, 0, 0])]
+    assert first.note.startswith("CpG 80.00 % of 5 bases; CHG 8.33 % of 12 bases")
+
+
+def test_the_page_fits_phones_and_dark_screens(cli: Cli, tmp_path: Path, some_reads: Path) -> None:
+    """Browsers show it in tests/test_browser.py."""
+    page = tmp_path / "report.html"
+    assert cli("map", GENOMES, some_reads, "-o", tmp_path / "o.sam", "--report", page)[0] == 0
+    head = page.read_text().partition("</head>")[0]
+    assert '<meta name="viewport" content="width=device-width, initial-scale=1" />' in head
+    assert "@media (prefers-color-scheme: dark)" in head
 
 
 def test_pairs_alone_have_insert_sizes() -> None:

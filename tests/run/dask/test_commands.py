@@ -375,6 +375,6 @@ def test_the_former_name_of_the_option(cli, inputs: dict[str, Path], tmp_path: P
         status, _, errors = cli(*words, *given)
         assert status == 2
         assert "dask must be local:N, tcp://host:port or a scheduler.json file, not 'no-such'" in errors
-    shown = cli("map", "--help")[1].decode()
+    shown = cli("map", "--help-all")[1].decode()
     assert "--dask WHERE" in shown
     assert "--cluster" not in shown

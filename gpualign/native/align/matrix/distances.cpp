@@ -11,6 +11,7 @@
 #include "align/matrix/lcs_rows.hpp"
 #include "align/matrix/long_pair.hpp"
 #include "align/matrix/outputs.hpp"
+#include "align/matrix/text_pair.hpp"
 
 namespace gpualign {
 namespace distances {
@@ -208,6 +209,15 @@ void bind_distances(nb::module_& m) {
     m.attr("INDEL") = distances::kIndel;
     m.attr("REACH_SPARE_WORDS") = int(reach::kSpareWords);
     m.attr("REACH_KEPT") = int(reach::kKept);
+    m.def("text_distance", distances::text_distance, nb::arg("a"), nb::arg("b"), nb::arg("limit"),
+        nb::sig("def text_distance(a: str | bytes, b: str | bytes, limit: int) -> int"),
+        "The edit distance of two texts, str by code points; -1 beyond the limit. A negative limit is none.");
+    m.def("text_similarity", distances::text_similarity, nb::arg("a"), nb::arg("b"), nb::arg("cutoff"),
+        nb::sig("def text_similarity(a: str | bytes, b: str | bytes, cutoff: int) -> int"),
+        "Length of the longer text less the distance; 0 below the cutoff.");
+    m.def("text_share", distances::text_share, nb::arg("a"), nb::arg("b"), nb::arg("cutoff"), nb::arg("similar"),
+        nb::sig("def text_share(a: str | bytes, b: str | bytes, cutoff: float, similar: bool) -> float"),
+        "The distance as a share of the longer text's length, or 1 less that; 1 or 0 beyond the cutoff.");
     m.def(
         "symbols_that_occur",
         [](Input<uint8_t> symbols) {

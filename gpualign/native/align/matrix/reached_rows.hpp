@@ -13,7 +13,7 @@ namespace distances {
 template <class Symbol> class ReachedRows {
 public:
     ReachedRows(const Symbol* query, int64_t n, const Symbol* target, int64_t m)
-        : query_(padded(query, n)), target_(padded(target, m)), n_(int32_t(n)), m_(int32_t(m)) {}
+        : query_(query), target_(target), n_(int32_t(n)), m_(int32_t(m)) {}
 
     // Returns the distance, or -1 beyond `limit`.
     int64_t run(int32_t limit) {
@@ -39,26 +39,23 @@ private:
     static constexpr int32_t kUnreached = INT32_MIN / 2;
     static constexpr int32_t kAtOnce = int32_t(sizeof(uint64_t) / sizeof(Symbol));
 
-    static std::vector<Symbol> padded(const Symbol* symbols, int64_t count) {
-        std::vector<Symbol> copy(size_t(count + kAtOnce), Symbol(0));
-        std::copy(symbols, symbols + count, copy.begin());
-        return copy;
-    }
-
     // Number of equal symbols from a row of a diagonal on.
     int32_t equal(int32_t row, int32_t k) const {
-        const Symbol *q = query_.data() + row, *t = target_.data() + (row + k);
         const int32_t maximum = std::min(n_ - row, m_ - k - row);
-        for (int32_t run = 0;; run += kAtOnce) {
+        if (maximum <= 0) return std::min(maximum, 0);
+        const Symbol *q = query_ + row, *t = target_ + (row + k);
+        int32_t run = 0;
+        for (; run + kAtOnce <= maximum; run += kAtOnce) {
             uint64_t a, b;
             std::memcpy(&a, q + run, sizeof a);
             std::memcpy(&b, t + run, sizeof b);
-            if (a != b) return std::min(maximum, run + int32_t(__builtin_ctzll(a ^ b) / (8 * sizeof(Symbol))));
-            if (run + kAtOnce >= maximum) return maximum;
+            if (a != b) return run + int32_t(__builtin_ctzll(a ^ b) / (8 * sizeof(Symbol)));
         }
+        while (run < maximum && q[run] == t[run]) run++;
+        return run;
     }
 
-    std::vector<Symbol> query_, target_;
+    const Symbol *query_, *target_;
     int32_t n_, m_;
 };
 
