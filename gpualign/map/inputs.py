@@ -308,7 +308,7 @@ class Sample:
         self._check_meth()
         files = self.files
         if self.params.splicing is None and (files.junctions or files.junctions_out or files.two_pass):
-            raise UsageError("introns are those of spliced reads (add -x splice)")
+            raise UsageError("introns are those of spliced reads (add -x rna or -x splice)")
         if files.two_pass and "-" in files.files:
             raise UsageError("standard input cannot be read twice (leave out --two-pass, or give a file)")
 

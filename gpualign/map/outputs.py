@@ -7,12 +7,14 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
 
+import numpy as np
+
 from gpualign import _native
 from gpualign.errors import counted, shown_inputs
 from gpualign.map.alignments import Written
 from gpualign.map.formatter import RecordFormatter
 from gpualign.map.inputs import Sample
-from gpualign.map.introns import Introns, reported, signals_of, star_table
+from gpualign.map.introns import Introns, kept_in_table, reported, signals_of, star_table
 from gpualign.map.library import Library
 from gpualign.map.meth import warn_of_library
 from gpualign.map.params import left_unmapped
@@ -107,10 +109,13 @@ class MapOutputs:
     def _introns(self, reference: Reference) -> dict[str, Any]:
         """Writes STAR's table of introns, if it is asked for; returns the report's fields."""
         introns, path = Introns.merged(self.statistics.introns), self._sample.files.junctions_out
-        signals = signals_of(introns, reference)
+        signals, params = signals_of(introns, reference), self._sample.params
         if path is not None:
+            known, kept = params.annotated_introns, np.ones(len(introns), bool)
+            if not params.long_reads:
+                kept = kept_in_table(introns, signals, known)
             with open_output(path) as out:
-                out.write(star_table(introns, signals, self._sample.params.annotated_introns, reference))
+                out.write(star_table(introns.some(kept), signals[kept], known, reference))
         return reported(introns, signals)
 
     def warn_of_reads(self, warn: Callable[[str], None]) -> None:
