@@ -99,6 +99,7 @@ _READS = {
     "sr-sensitive": "short reads that differ more from the reference",
     "hifi": "long reads with few errors: PacBio HiFi, duplex nanopore",
     "ont": "long reads with more errors: nanopore, PacBio CLR",
+    "rna": "short reads of RNA, single or pairs, across introns",
     "splice": "long reads of RNA: cDNA, direct RNA",
     "splice:hq": "long reads of RNA with few errors: PacBio Iso-Seq",
     "asm5": "contigs of genomes that differ by up to 5 %",

@@ -19,6 +19,7 @@ struct PairLibrary {
     int64_t min = 1, max = 1000;  // insert sizes of a proper pair
     Orientation orientation = Orientation::forward_reverse;
     int32_t unpaired_penalty = 17;  // cost of reporting mates as unpaired, as in bwa
+    int64_t max_intron = 0;  // longest intron that a read, or a pair, may lie across; 0: there are none
 };
 
 struct MapTarget {
@@ -38,7 +39,7 @@ struct MapRules {
     int32_t strata;  // edits that a secondary alignment may have more than the primary one
     int64_t locus_bits;  // bits needed to name a position of the reference (algo/map/mapping_quality.hpp)
     PairLibrary pairs;
-    const int32_t* penalties;  // by insert size up to pairs.max, in score units
+    const int32_t* penalties;  // by insert size up to pairs.max, in score units; then that of mates across an intron
     const int32_t* limits;  // edits allowed, by read length
 };
 
@@ -95,7 +96,7 @@ struct MapBatch {
     uint32_t workspace_hits, workspace_loci, workspace_band, read_count;  // sizes of `workspace`: algo/map/types.hpp
 };
 
-static_assert(sizeof(MapRecord) == 64 && sizeof(MapTarget) == 72 && sizeof(MapRules) == 104 && sizeof(MapBatch) == 312,
+static_assert(sizeof(MapRecord) == 64 && sizeof(MapTarget) == 72 && sizeof(MapRules) == 112 && sizeof(MapBatch) == 320,
     "laid out as the host writes them");
 
 }  // namespace gpualign

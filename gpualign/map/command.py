@@ -171,13 +171,14 @@ def command(
     split. Reads of more than 1,000 bases are mapped by chaining, as with -x hifi and -x ont but with the scores of
     short reads, and without using their mates. The output is in input order and the same for any number of threads.
 
-    A reference may have up to 4,294,967,294 bases. Introns are modelled with -x splice and splice:hq, for long reads;
-    other presets split a read over an intron.
+    A reference may have up to 4,294,967,294 bases. Reads lie across introns with -x rna, for short reads and pairs, and
+    with -x splice and splice:hq, for long ones; other presets split a read over an intron.
 
     \b
     Presets:
       sr            short reads: the defaults below
       sr-sensitive  -e 0.12 --max-hits 10000 --max-candidates 512
+      rna           short reads of RNA: those of sr, across introns
       hifi          long reads with few errors, by chaining: -k 19 -w 19 -A 1 -B 4 -O 6 -E 2 -L 0 --max-hits 200
       ont           long reads with many errors, by chaining: -k 15 -w 10 -A 2 -B 4 -O 4 -E 2 -L 0 --max-hits 200
       splice        long reads of RNA (cDNA; -u f for direct RNA): -k 15 -w 5 -A 1 -B 2 -O 2 -E 1 -L 0 --max-hits 200
@@ -195,6 +196,7 @@ def command(
     Examples:
       gpualign map ref.fa reads.fq.gz -o out.sam
       gpualign map -x ont ref.fa reads.fq.gz -o out.sam
+      gpualign map -x rna ref.fa rna_1.fq.gz rna_2.fq.gz --two-pass --sort -o out.bam
       gpualign map -x splice ref.fa cdna.fq.gz --junctions genes.gtf --sort -o out.bam
       gpualign map ref.fa reads_1.fq.gz reads_2.fq.gz --sort --mark-duplicates --write-index -o out.bam
       gpualign map ref.fa L1_1.fq.gz,L2_1.fq.gz L1_2.fq.gz,L2_2.fq.gz -o out.sam.gz

@@ -11,8 +11,8 @@ from gpualign import _native
 from gpualign.map.alignments import Alignments
 from gpualign.map.meth import Conversions, Which, map_by_conversion, params_as
 from gpualign.map.pairs import PairModel
-from gpualign.map.params import LONG_READ_HITS, LONG_READS, MapParams
-from gpualign.map.rules import chain_rules, map_rules
+from gpualign.map.params import MapParams
+from gpualign.map.rules import chain_rules, intron_rules, map_rules
 from gpualign.seeds.index.minimizers import IndexParams, MinimizerIndex
 from gpualign.sequences.batch import SequenceBatch
 
@@ -27,8 +27,7 @@ def map_batch(
     """
     if params.long_reads:
         rules = _rules(index.params, index.reference.bases, params, None)
-        begins, ends = params.known_sites or (np.zeros(0, np.int64),) * 2
-        return Alignments(*_native.map_long_reads(*index.native, batch.native, begins=begins, ends=ends, **rules))
+        return Alignments(*_native.map_long_reads(*index.native, batch.native, **(_known(params) | rules)))
     if params.meth is None:
         return map_short_reads(index, batch, params, pairs, None)
 
@@ -47,7 +46,14 @@ def map_short_reads(
         conversions: uint8 (n,), how each bisulfite read was converted; None: the reads are no bisulfite reads.
     """
     rules = _rules(index.params, index.reference.bases, params, pairs)
-    return Alignments(*_native.map_reads(*index.native, batch.native, **rules, conversions=conversions))
+    arguments = _known(params) | rules
+    return Alignments(*_native.map_reads(*index.native, batch.native, **arguments, conversions=conversions))
+
+
+def _known(params: MapParams) -> dict[str, Any]:
+    """Arguments of native functions: the ends of known introns."""
+    begins, ends = params.known_sites or (np.zeros(0, np.int64),) * 2
+    return {"begins": begins, "ends": ends}
 
 
 @lru_cache(16)  # building these takes longer than mapping a single read
@@ -60,7 +66,8 @@ def _rules(index: IndexParams, bases: int, params: MapParams, pairs: PairModel |
     model = pairs or PairModel()
     return {
         "rules": map_rules(index.k, index.w, bases, params, model).tobytes(),
-        "long_reads": chain_rules(index.k, index.w, params.scoring, LONG_READS, LONG_READ_HITS).tobytes(),
+        "long_reads": chain_rules(index.k, index.w, *params.of_long_reads).tobytes(),
+        "introns": intron_rules(params.splicing).tobytes(),
         "penalties": model.penalties,
         "paired": pairs is not None,
         "error_rate": params.error_rate,

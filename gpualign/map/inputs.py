@@ -325,7 +325,7 @@ class Sample:
         self._check_meth()
         files = self.files
         if self.params.splicing is None and (files.junctions or files.junctions_out or files.counts or files.two_pass):
-            raise UsageError("only spliced reads have introns (add -x splice)")
+            raise UsageError("only spliced reads have introns (add -x rna or -x splice)")
         if files.counts is not None and files.junctions is None:
             raise UsageError("reads are counted for the genes of an annotation (add --junctions FILE.gtf)")
         if files.two_pass and "-" in files.files:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from itertools import chain
 from typing import Any
@@ -16,7 +16,7 @@ from gpualign.sequences.reference import Reference
 from gpualign.text.annotation import Annotation, lines_of, read_annotation
 
 #: flags above SAM's: the strand of the transcript (cuda/algo/map/sam_codes.hpp)
-_FORWARD, _REVERSE, _SECONDARY, _SUPPLEMENTARY = 0x2000, 0x4000, 0x100, 0x800
+_FORWARD, _REVERSE, _SECONDARY, _SECOND = 0x2000, 0x4000, 0x100, 0x80
 _N, _MATCH, _REFERENCE = 3, (0, 7, 8), (0, 2, 3, 7, 8)
 #: minimum mapping quality of a read that counts as unique
 UNIQUE_MAPQ = 3
@@ -49,6 +49,11 @@ class Introns:
 
     def __len__(self) -> int:
         return len(self.contig)
+
+    @property
+    def places(self) -> Iterator[tuple[int, int, int]]:
+        """Contig, start and end of each."""
+        return zip(self.contig.tolist(), self.start.tolist(), self.end.tolist(), strict=True)
 
     @classmethod
     def none(cls) -> Introns:
@@ -135,7 +140,20 @@ def introns_of(alignments: Alignments) -> Introns:
     strand = np.where(flag & _FORWARD, 1, np.where(flag & _REVERSE, -1, 0)).astype(np.int8)
     unique = (alignments.mapq[record] >= UNIQUE_MAPQ).astype(np.int64)
     found = Introns(alignments.contig[record], start, start + lengths[at], strand, unique, 1 - unique, overhang)
-    return Introns.merged([found.some((flag & _SECONDARY) == 0)])
+    kept = (flag & _SECONDARY) == 0
+    if (flag & _SECOND).any():
+        read = np.searchsorted(alignments.record_offsets, record, "right") - 1
+        kept &= _once_a_template(read - (flag & _SECOND != 0), found)
+    return Introns.merged([found.some(kept)])
+
+
+def _once_a_template(template: NDArray[np.int64], introns: Introns) -> NDArray[np.bool_]:
+    """bool (n,): False for an intron that the other mate of the template has as well, but for the longer overhang."""
+    order = np.lexsort((-introns.overhang, introns.strand, introns.end, introns.start, introns.contig, template))
+    keys = [column[order] for column in (template, introns.contig, introns.start, introns.end, introns.strand)]
+    kept = np.zeros(len(introns), bool)
+    kept[order[np.r_[True, np.any([np.diff(key) != 0 for key in keys], axis=0)]]] = True
+    return kept
 
 
 def read_introns(path: str, reference: Reference) -> tuple[Introns, Annotation | None]:
@@ -203,13 +221,24 @@ def reported(introns: Introns, signals: NDArray[np.int64]) -> dict[str, Any]:
     return {"introns": {"distinct": len(introns), "of_reads": int(reads.sum()), "signals": by_signal}}
 
 
+def kept_in_table(introns: Introns, signals: NDArray[np.int64], known: Introns | None) -> NDArray[np.bool_]:
+    """bool (n,): known introns, and those of short reads that have enough reads and a long enough overhang for their
+    signal, as STAR's table does by default (outSJfilterOverhangMin,
+    outSJfilterCountUniqueMin, outSJfilterCountTotalMin).
+    """
+    odd = signals == 0
+    enough = (introns.unique >= np.where(odd, 3, 1)) | (introns.unique + introns.multi >= np.where(odd, 3, 1))
+    annotated = set() if known is None else set(known.places)
+    of_known = np.array([place in annotated for place in introns.places], bool)
+    return of_known | (enough & (introns.overhang >= np.where(odd, 30, 12)))
+
+
 def star_table(introns: Introns, signals: NDArray[np.int64], known: Introns | None, reference: Reference) -> bytes:
     """The introns as STAR's SJ.out.tab (STAR manual, section 4.4): contig, first and last base, strand (0: not known,
     1: +, 2: -), signal, whether it was known, unique and other reads, and the longest overhang.
     """
     names = reference.shown_names
-    of = () if known is None else zip(known.contig.tolist(), known.start.tolist(), known.end.tolist(), strict=True)
-    annotated = set(of)
+    annotated = set() if known is None else set(known.places)
     lines = []
     columns = [getattr(introns, field.name) for field in fields(introns)]
     rows = zip(*(column.tolist() for column in (*columns, signals)), strict=True)

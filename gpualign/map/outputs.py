@@ -7,12 +7,14 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
 
+import numpy as np
+
 from gpualign import _native
 from gpualign.errors import counted, shown_inputs
 from gpualign.map.alignments import Written
 from gpualign.map.formatter import RecordFormatter
 from gpualign.map.inputs import Sample
-from gpualign.map.introns import Introns, reported, signals_of, star_table
+from gpualign.map.introns import Introns, kept_in_table, reported, signals_of, star_table
 from gpualign.map.library import Library
 from gpualign.map.meth import warn_of_library
 from gpualign.map.params import left_unmapped
@@ -116,15 +118,18 @@ class MapOutputs:
 
     def _introns(self, reference: Reference) -> dict[str, Any]:
         """Writes STAR's tables of introns and genes, if they are asked for; returns the report's fields."""
-        files, genes = self._sample.files, self._sample.params.gene_exons
+        files, params = self._sample.files, self._sample.params
         introns, path = Introns.merged(self.statistics.introns), files.junctions_out
         signals = signals_of(introns, reference)
-        if files.counts is not None and genes is not None:
+        if files.counts is not None and params.gene_exons is not None:
             with open_output(files.counts) as out:
-                out.write(genes.table(self.statistics.gene_counts))
+                out.write(params.gene_exons.table(self.statistics.gene_counts))
         if path is not None:
+            known, kept = params.annotated_introns, np.ones(len(introns), bool)
+            if not params.long_reads:
+                kept = kept_in_table(introns, signals, known)
             with open_output(path) as out:
-                out.write(star_table(introns, signals, self._sample.params.annotated_introns, reference))
+                out.write(star_table(introns.some(kept), signals[kept], known, reference))
         return reported(introns, signals)
 
     def warn_of_reads(self, warn: Callable[[str], None]) -> None:

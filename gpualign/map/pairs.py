@@ -13,6 +13,8 @@ from gpualign.errors import UsageError
 
 #: how the mates of a pair lie: "fr" facing each other (Illumina), "rf" facing away (mate pairs), "ff" on one strand
 ORIENTATIONS = ("fr", "rf", "ff")
+#: penalty of mates with an intron of unknown length between them: ten bits more than an insert size, in units of log 4
+_INTRON_PENALTY = 5
 
 
 @dataclass(frozen=True)
@@ -53,9 +55,11 @@ class PairModel:
 
     @cached_property
     def penalties(self) -> NDArray[np.int32]:
-        """int32 (max + 1,): penalty of each insert size."""
+        """int32 (max + 2,): penalty of each insert size, and of mates with an intron between them."""
         penalties = _native.pair_penalties(self.mean, self.sd, self.max)
-        return np.minimum(penalties, np.int32(self.unpaired_penalty)) if self.all_fit else penalties
+        if self.all_fit:
+            penalties = np.minimum(penalties, np.int32(self.unpaired_penalty))
+        return np.append(penalties, np.int32(min(_INTRON_PENALTY, self.unpaired_penalty)))
 
 
 def parse_insert_size(text: str, orientation: str, unpaired_penalty: int) -> PairModel:

@@ -332,7 +332,7 @@ class MapParams:
         values = {**values_of(preset, explicit.get("meth"), explicit.get("full", False)), **explicit}
         of_introns = {part.name: values.pop(part.name) for part in fields(Splicing) if part.name in values}
         if of_introns and values.get("splicing") is None:
-            raise UsageError("options of introns need -x splice or splice:hq")
+            raise UsageError("options of introns need -x rna, splice or splice:hq")
         if of_introns:
             values["splicing"] = replace(values["splicing"], **of_introns)
         groups = {"seeding": Seeding, "scoring": MapScoring, "pairing": Pairing, "reporting": Reporting}
@@ -352,6 +352,11 @@ class MapParams:
 
         if self.meth not in (None, *METH_LIBRARIES):
             raise UsageError(f"meth must be one of {', '.join(METH_LIBRARIES)}, not {self.meth!r}")
+        if self.splicing and (self.meth or self.seeding.full or self.end_to_end):
+            raise UsageError(
+                "spliced reads are aligned locally, by chaining: use the preset sr for --meth, --sensitivity full and "
+                "--end-to-end"
+            )
         if self.meth and self.long_reads:
             raise UsageError("bisulfite reads are mapped as short reads (--meth needs the preset sr or sr-sensitive)")
 
@@ -359,6 +364,11 @@ class MapParams:
         """Raise UsageError if pairs cannot be mapped."""
         if self.long_reads:
             raise UsageError("long reads have no pairs (use the preset sr)")
+
+    @property
+    def of_long_reads(self) -> tuple[MapScoring, Chaining, int, Splicing | None]:
+        """How a preset of short reads chains those that are too long for end-to-end alignment."""
+        return self.scoring, SPLICED_READS if self.splicing else LONG_READS, LONG_READ_HITS, self.splicing
 
     def limits(self, lengths: NDArray[np.int64]) -> NDArray[np.int64]:
         """Edits allowed in reads of these lengths, as the native mapper computes them."""
@@ -397,6 +407,7 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
     "sr-sensitive": {"error_rate": 0.12, "max_hits": 10_000, "max_candidates": 512},
     "hifi": _chained(19, 19, 1, 4, (6, 2, 26, 1), LONG_READS, LONG_READ_HITS),
     "ont": _chained(15, 10, 2, 4, (4, 2, 24, 1), LONG_READS, LONG_READ_HITS),
+    "rna": {"splicing": Splicing()},
     "splice": {**_chained(15, 5, 1, 2, (2, 1, 0, 0), SPLICED_READS, LONG_READ_HITS), "splicing": Splicing()},
     "splice:hq": {
         **_chained(15, 5, 1, 4, (6, 1, 0, 0), SPLICED_READS, LONG_READ_HITS),

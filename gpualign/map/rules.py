@@ -21,13 +21,16 @@ def chain_rules(
     k: int, w: int, scoring: MapScoring, chaining: Chaining, max_hits: int, splicing: Splicing | None = None
 ) -> np.void:
     """``ChainRules``; ``splicing``: alignments have introns."""
-    introns = intron_rules(splicing) if splicing else filled("IntronRules")
-    scores = affine_scores(scoring)
+    introns, scores = intron_rules(splicing), affine_scores(scoring)
     return filled("ChainRules", k=k, w=w, scores=scores, max_hits=max_hits, introns=introns, **asdict(chaining))
 
 
-def intron_rules(splicing: Splicing) -> np.void:
-    """``IntronRules``: the costs of signals follow from how frequent they are (docs/internals/algorithms.md)."""
+def intron_rules(splicing: Splicing | None) -> np.void:
+    """``IntronRules``, without introns if ``splicing`` is None. The costs of signals follow from how frequent they are
+    (docs/internals/algorithms.md).
+    """
+    if splicing is None:
+        return filled("IntronRules")
     flank = splicing.other_flank if splicing.splice_flank else 0
     rare, none = min(splicing.rare_signal, splicing.no_signal), splicing.no_signal
     return filled(
@@ -53,6 +56,12 @@ def map_rules(k: int, w: int, bases: int, params: MapParams, pairs: PairModel) -
         scores=affine_scores(params.scoring),
         local=not params.end_to_end,
         locus_bits=_native.bits_of_locus(bases),
-        pairs=(pairs.min, pairs.max, ORIENTATIONS.index(pairs.orientation), pairs.unpaired_penalty),
+        pairs=(
+            pairs.min,
+            pairs.max,
+            ORIENTATIONS.index(pairs.orientation),
+            pairs.unpaired_penalty,
+            params.splicing.max_intron if params.splicing else 0,
+        ),
         **params.reporting.native,
     )

@@ -215,6 +215,6 @@ def work_of(bases: float | None, longest: int, params: MapParams, records: str =
     if not longest:
         return replace(work, modules=())
     parsing: tuple[Variant, ...] = () if records == "paf" else (("map_fastq", {}),)
-    slow_path = (("map_slow_path", slow_path_defines(False)), ("map_chains", chain_defines("affine")))
+    slow_path = (("map_slow_path", slow_path_defines(False)), ("map_chains", chain_defines(gaps_of(params))))
     modules = (("map", map_shape(longest).defines(params.meth is not None)), *slow_path, *writing, *parsing)
     return replace(work, modules=modules)

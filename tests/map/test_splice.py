@@ -16,25 +16,10 @@ import pysam
 import pytest
 
 from tests.helpers.sequences import random_genome, reverse_complement, with_errors
+from tests.helpers.spliced import gene, introns
 
 Cli = Callable[..., tuple[int, bytes, str]]
 Introns = list[tuple[int, int]]
-
-
-def gene(
-    seed: int, exons: Sequence[int], introns: Sequence[int], ends: tuple[str, str] = ("GTAAGT", "TTTCAG")
-) -> tuple[str, str, Introns]:
-    """A contig with a gene of these lengths, its transcript, and its introns as BED has them."""
-    text, transcript, places = random_genome(seed, 2000), "", []
-    for number, length in enumerate(exons):
-        exon = random_genome(100 * seed + number, length)
-        text += exon
-        transcript += exon
-        if number < len(introns):
-            inner = random_genome(100 * seed + 50 + number, introns[number] - len("".join(ends)))
-            places.append((len(text), len(text) + introns[number]))
-            text += ends[0] + inner + ends[1]
-    return text + random_genome(seed + 1, 2000), transcript, places
 
 
 def mapped(
@@ -49,15 +34,6 @@ def mapped(
     assert code == 0, message
     with pysam.AlignmentFile(str(folder / "o.sam")) as file:
         return [record for record in file if not record.flag & 0x900], message
-
-
-def introns(record: pysam.AlignedSegment) -> Introns:
-    at, found = record.reference_start, []
-    for operation, length in record.cigartuples or ():
-        if operation == 3:
-            found.append((at, at + length))
-        at += length if operation in (0, 2, 3) else 0
-    return found
 
 
 def test_reads_cross_introns_on_both_strands(cli: Cli, tmp_path: Path) -> None:
@@ -339,10 +315,10 @@ def test_the_report_counts_introns(cli: Cli, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("--two-pass",), "only spliced reads have introns (add -x splice)"),
+        (("--two-pass",), "only spliced reads have introns (add -x rna or -x splice)"),
         (("-x", "splice", "--counts", "other.tsv"), "(add --junctions FILE.gtf)"),
         (("-x", "splice", "--counts", "other.tsv", "--junctions", "star.tab"), "star.tab has introns but no genes"),
-        (("--max-intron", "5000"), "options of introns need -x splice or splice:hq"),
+        (("--max-intron", "5000"), "options of introns need -x rna, splice or splice:hq"),
         (("-x", "splice", "--max-intron", "3"), "the longest intron (--max-intron)"),
         (("-x", "splice", "--junctions", "other.bed"), "no intron is on a contig of the reference"),
     ],

@@ -48,6 +48,7 @@ struct PackedLoci {
     GPUALIGN_HD int32_t score(uint32_t i) const { return end_to_end_score(scores, length, distance(i), ambiguous); }
     GPUALIGN_HD int64_t begin(uint32_t i) const { return end(i) - length; }
     GPUALIGN_HD int64_t end(uint32_t i) const { return locus_end(list[i]); }
+    GPUALIGN_HD int64_t introns(uint32_t) const { return 0; }
     GPUALIGN_HD bool reverse(uint32_t i) const { return locus_reverse(list[i]); }
     GPUALIGN_HD uint32_t contig(uint32_t i) const { return locus_contig(target, list[i]); }
     // only a local alignment has a quality of its own
@@ -105,23 +106,49 @@ template <class Loci> GPUALIGN_HD VariantsFor variants_for(const MapRules& rules
                : VariantsFor::nothing;
 }
 
+// Whether a read with edits may lie across an intron instead of at its best end-to-end locus: if that has several edits
+// near one end, or if another locus shares seeds with the read, as the exons do where the best one is a copy without
+// introns.
+template <class Loci, class Found> GPUALIGN_HD_CALL bool may_cross_intron(const Loci& loci, const Found& found) {
+    constexpr int32_t kEnd = 16, kSeveral = 2;
+    if (loci.distance(0) <= loci.ambiguous) return false;
+    const int64_t* const contig = loci.bases.contig_offsets() + loci.contig(0);
+    if (found.failed || loci.count > 1 || loci.begin(0) < contig[0] || loci.begin(0) + loci.length > contig[1])
+        return true;
+    int32_t first = 0, last = 0;
+    loci.bases.for_each_difference(loci.begin(0), loci.reverse(0), [&](int32_t i) {
+        first += i < kEnd;
+        last += i >= loci.length - kEnd;
+        return true;
+    });
+    return max(first, last) >= kSeveral;
+}
+
 // Whether to chain a read, as it does not align end to end, or not well; `Found` is like FoundRead
 // (algo/map/loci.hpp).
 template <class Loci, class Found>
 GPUALIGN_HD bool wants_chaining(const MapRules& rules, const Loci& loci, const Found& found) {
     if (!rules.local || maps_as_long(rules, loci.length)) return false;
     if (loci.count == 0) return found.any_hits;
+    if (rules.pairs.max_intron && may_cross_intron(loci, found)) return true;
     return chaining_may_be_better(
         rules.scores, loci.limit, loci.distance(0), loci.seed_hits(0), int32_t(found.failed), int32_t(found.near_hits));
 }
 
-// Insert size of the mates at loci i of R1 and j of R2, -1 if they are not a proper pair.
+// Insert size of the mates at loci i of R1 and j of R2, without introns, -1 if they are not a proper pair. If the mates
+// are further apart than any insert, an intron may lie between them: then it is pairs.max + 1.
 template <class Loci>
 GPUALIGN_HD int64_t insert_size(
     const PairLibrary& pairs, const Loci& first, uint32_t i, const Loci& second, uint32_t j) {
-    const int64_t size = insert_size(
+    const int64_t size = outer_distance(
         pairs, first.begin(i), first.end(i), first.reverse(i), second.begin(j), second.end(j), second.reverse(j));
-    return size >= 0 && first.contig(i) == second.contig(j) ? size : -1;
+    if (!pairs.max_intron)
+        return size >= pairs.min && size <= pairs.max && first.contig(i) == second.contig(j) ? size : -1;
+    const int64_t own = first.introns(i), others = second.introns(j),
+                  apart = size - own - others;  // too short where both lie across the same intron
+    const int64_t insert = apart >= min(first.length, second.length) ? apart : size - (own > others ? own : others);
+    if (insert < pairs.min || insert > pairs.max + pairs.max_intron || first.contig(i) != second.contig(j)) return -1;
+    return insert <= pairs.max ? insert : pairs.max + 1;
 }
 
 // Loci this close count as one; only the better one is kept.

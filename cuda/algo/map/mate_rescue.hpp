@@ -38,7 +38,8 @@ GPUALIGN_HD void for_each_mate_window(const Group& group, const MapRules& rules,
                                     : insert_size(pairs, mate, j, anchors, i)) >= 0 &&
                    (!converted || is_best_near(rules, mate, j));
         if (group.ballot(fits)) continue;
-        const MateWindow w = mate_window(pairs, anchors.begin(i), anchors.end(i), anchors.reverse(i), anchor_is_first);
+        const MateWindow w = mate_window(pairs, anchors.begin(i) + anchors.introns(i),
+            anchors.end(i) - anchors.introns(i), anchors.reverse(i), anchor_is_first);
         add(anchors.contig(i), w.reverse, w.begin - mate.limit, w.end + mate.limit);
     }
 }

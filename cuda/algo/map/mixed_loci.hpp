@@ -17,8 +17,9 @@ struct Locus {
     int32_t score;  // with all edits as mismatches, or the local alignment's
     int32_t local;  // index among the read's local alignments; -1: end to end
     int64_t begin, end;  // about where the whole read begins and ends on the reference
+    int64_t introns;  // bases of introns between them
 };
-static_assert(sizeof(Locus) == 40, "without padding, which nobody would have written when loci are copied");
+static_assert(sizeof(Locus) == 48, "without padding, which nobody would have written when loci are copied");
 
 // Best first; ties go to the leftmost, then to the forward strand.
 GPUALIGN_HD bool operator<(const Locus& a, const Locus& b) {
@@ -33,7 +34,7 @@ GPUALIGN_HD bool operator<(const Locus& a, const Locus& b) {
 GPUALIGN_HD Locus end_to_end_locus(uint32_t read, int32_t length, int32_t ambiguous, const AffineScores& scores,
     uint32_t contig, bool reverse, int32_t seed_hits, int32_t distance, int64_t end) {
     return {read, contig, reverse, seed_hits, distance, end_to_end_score(scores, length, distance, ambiguous), -1,
-        end - length, end};
+        end - length, end, 0};
 }
 
 // Whether a local alignment is a locus of its read: if it covers the part of the read that the best one covers. A copy
@@ -45,14 +46,15 @@ template <class Local> GPUALIGN_HD bool is_locus(const Local& best, const Local&
            2 * shared > min(local.query_end - local.query_begin, best.query_end - best.query_begin);
 }
 
-// Locus of the local alignment `number` of a read, which spans `span` bases of the reference.
+// Locus of the local alignment `number` of a read, which spans `span` bases of the reference, `introns` of them in
+// introns.
 template <class Local>
 GPUALIGN_HD Locus local_locus(
-    uint32_t read, int32_t length, const Local& local, int32_t number, int64_t begin, int64_t span) {
+    uint32_t read, int32_t length, const Local& local, int32_t number, int64_t begin, int64_t span, int64_t introns) {
     const int32_t front = local.reverse ? length - local.query_end : local.query_begin;
     const int32_t back = local.reverse ? local.query_begin : length - local.query_end;
     return {read, local.contig, bool(local.reverse), local.anchors, local.edits, local.score, number, begin - front,
-        begin + span + back};
+        begin + span + back, introns};
 }
 
 // A read's loci, best first; `Locals` holds its local alignments: best, supplementary, secondary; `Bases` is like
@@ -71,6 +73,7 @@ template <class Locals, class Bases> struct MixedLoci {
     GPUALIGN_HD int32_t score(uint32_t i) const { return list[i].score; }
     GPUALIGN_HD int64_t begin(uint32_t i) const { return list[i].begin; }
     GPUALIGN_HD int64_t end(uint32_t i) const { return list[i].end; }
+    GPUALIGN_HD int64_t introns(uint32_t i) const { return list[i].introns; }
     GPUALIGN_HD bool reverse(uint32_t i) const { return list[i].reverse; }
     GPUALIGN_HD uint32_t contig(uint32_t i) const { return list[i].contig; }
     GPUALIGN_HD bool local(uint32_t i) const { return list[i].local >= 0; }
@@ -202,6 +205,8 @@ GPUALIGN_HOST_DEVICE uint32_t settle_mixed(
     group.sync();
     uint32_t kept = 0;
     if (group.lane() == 0) {
+        bool spliced = false;
+        for (uint32_t p = 0; p < count; p++) spliced |= loci[p].introns != 0;
         for (uint32_t p = 0; p < count; p++) {
             const uint32_t own = memory.rank[p];
             if (own == kRuledOut) continue;
@@ -213,6 +218,10 @@ GPUALIGN_HOST_DEVICE uint32_t settle_mixed(
             };
             for (uint32_t i = own; i > 0 && rule_out(i - 1);) i--;
             for (uint32_t i = own + 1; i < count && rule_out(i);) i++;
+            for (uint32_t q = p + 1; spliced && q < count; q++)  // across an intron, or at its other end
+                if ((loci[p].introns || loci[q].introns) &&
+                    same_locus(loci[q].begin, loci[q].reverse, loci[p].begin, loci[p].reverse, limit))
+                    memory.rank[q] = kRuledOut;
         }
         for (uint32_t p = 0; p < count; p++)
             if (memory.rank[p] != kRuledOut) loci[kept++] = loci[p];

@@ -10,15 +10,13 @@ struct MateWindow {
     bool reverse;
 };
 
-// Outer distance of the loci [start, end) of R1 and R2 on one contig; -1 if the orientation is not the library's or
-// the distance is not within [min, max].
-GPUALIGN_HD int64_t insert_size(const PairLibrary& pairs, int64_t start1, int64_t end1, bool reverse1, int64_t start2,
-    int64_t end2, bool reverse2) {
+// Outer distance of the loci [start, end) of R1 and R2 on one contig; -1 if the orientation is not the library's.
+GPUALIGN_HD int64_t outer_distance(const PairLibrary& pairs, int64_t start1, int64_t end1, bool reverse1,
+    int64_t start2, int64_t end2, bool reverse2) {
     if ((reverse1 == reverse2) != (pairs.orientation == Orientation::same_strand)) return -1;
     // whether R1 is on the left in a proper pair; with both on one strand, along that strand
     const bool first_left = pairs.orientation == Orientation::reverse_forward ? reverse1 : !reverse1;
-    const int64_t size = first_left ? end2 - start1 : end1 - start2;
-    return size >= pairs.min && size <= pairs.max ? size : -1;
+    return first_left ? end2 - start1 : end1 - start2;
 }
 
 // Where the other mate of a proper pair lies, given one mate's locus [start, end): at insert sizes [nearest, farthest].

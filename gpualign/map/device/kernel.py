@@ -14,7 +14,7 @@ from gpualign.map import tuning
 from gpualign.map.device.batch import KernelReads, MappedBatch, ReadsKernel, take_result
 from gpualign.map.device.chains import ChainSteps, LongReadKernel
 from gpualign.map.device.slow_path import Capacity, SlowPath, all_templates, power_of_two
-from gpualign.map.device.target import resident_target
+from gpualign.map.device.target import resident_introns, resident_target
 from gpualign.map.device.text import MapAndTextKernel, TextKernel
 from gpualign.map.meth import params_as
 from gpualign.map.pairs import PairModel
@@ -150,7 +150,8 @@ class MapKernel(ReadsKernel):
         self._launches: dict[int, _Launch] = {}
         self._overflow_scale = 1.0  # multiple of the usual number of overflow records
         # capacities of batches of which most templates take the slow path, and of others
-        self._slow_paths = {slow: SlowPath(index, params, 32) for slow in (False, True)}
+        known = resident_introns(device, params)
+        self._slow_paths = {slow: SlowPath(index, params, 32, known) for slow in (False, True)}
         self._steps = ChainSteps(device, params)
         self._usual_rules: dict[tuple[int, str], np.void] = {}  # for the model of all, by longest read and kind
 
@@ -199,7 +200,10 @@ class MapKernel(ReadsKernel):
 
     def _run_slow_path(self, slot: Slot, item: KernelReads, batch: np.void, counters: int, capacity: Capacity) -> None:
         """Map the templates that the fast path leaves."""
-        slow_path, sizes = self._slow_paths[item.which == "others"], capacity.sizes
+        slow_path, sizes, spliced = self._slow_paths[item.which == "others"], capacity.sizes, self.params.splicing
+        align = (
+            {"passes": tuning.SPLICED_PASSES} if spliced else {"passes": tuning.SHORT_PASSES, "largest": sizes.of_chain}
+        )
         at_once = self._multiprocessors * tuning.SLOW_PATH_BLOCKS * tuning.SLOW_PATH_WARPS
         warps = max(
             1,
@@ -221,7 +225,7 @@ class MapKernel(ReadsKernel):
                     slot.launch(function, blocks, 32 * block_warps, own)
                 else:
                     self._steps.plan(slot, own)
-                    self._steps.align(slot, own, int(own["next"]), tuning.SHORT_PASSES, sizes.of_chain)
+                    self._steps.align(slot, own, int(own["next"]), **align)
 
     def result(self, slot: Slot, item: KernelReads, launched: tuple[Capacity, int] | None) -> MappedBatch | Again:
         if launched is None:

@@ -28,8 +28,8 @@ from gpualign.map.device.chains import (
     chain_launch,
     used_items,
 )
-from gpualign.map.params import LONG_READ_HITS, LONG_READS, MapParams
-from gpualign.map.rules import affine_scores, chain_rules
+from gpualign.map.params import MapParams
+from gpualign.map.rules import affine_scores, chain_rules, intron_rules
 from gpualign.run.abi import changed, filled, struct
 from gpualign.seeds.index.minimizers import MinimizerIndex
 
@@ -90,10 +90,11 @@ class SlowPath:
 
     Args:
         lanes: lanes that map a template together.
+        known: a ``KnownIntrons``; None: there are none.
     """
 
-    def __init__(self, index: MinimizerIndex, params: MapParams, lanes: int) -> None:
-        self._index, self._params, self._lanes = index, params, lanes
+    def __init__(self, index: MinimizerIndex, params: MapParams, lanes: int, known: np.void | None = None) -> None:
+        self._index, self._params, self._lanes, self._known = index, params, lanes, known
         self._arenas, self._long_arenas = ArenaSizes(slow_path=True), ArenaSizes()
         self._band = _FIRST_BAND
         self._share = 1.0 if params.seeding.full else tuning.SLOW_SHARE
@@ -102,9 +103,10 @@ class SlowPath:
         self._loci = power_of_two(depth * params.seeding.max_candidates + _MORE_LOCI)
         self._sizes = functools.cache(self._sizes_of)  # most batches have the same
         k, w, scores = index.params.k, index.params.w, affine_scores(params.scoring).tobytes()
-        chaining = (_native.short_read_chaining(k, w, scores), _native.short_read_chaining(k, 1, scores))
+        introns = intron_rules(params.splicing).tobytes()
+        chaining = (_native.short_read_chaining(k, each, scores, introns) for each in (w, 1))
         self._rules = [np.frombuffer(rules, struct("ChainRules"))[0] for rules in chaining]
-        self._long_rules = chain_rules(k, w, params.scoring, LONG_READS, LONG_READ_HITS)
+        self._long_rules = chain_rules(k, w, *params.of_long_reads)
 
     def any_long(self, item: KernelReads) -> bool:
         """Whether some reads are mapped as long reads."""
@@ -147,7 +149,9 @@ class SlowPath:
         def of_long(name: str, nbytes: int) -> int:
             return array(f"long {name}", nbytes)
 
-        chains = chain_batch_of(item, batch, self._long_rules, 0, capacity.long_chains, of_long, counters, minimum)
+        chains = chain_batch_of(
+            item, batch, self._long_rules, 0, capacity.long_chains, of_long, counters, minimum, self._known
+        )
         return chain_launch(batch["target"], chains, counters)
 
     def launches(
@@ -174,7 +178,7 @@ class SlowPath:
             long_chains = self.long_launch(item, batch, array, counters, capacity)["batch"]
         for number in range(capacity.launches):
             own = counters + 4 * (COUNTERS + number * _LAUNCH_COUNTERS)
-            chains = chain_batch_of(item, batch, self._rules[0], 0, capacity.chains, array, own)
+            chains = chain_batch_of(item, batch, self._rules[0], 0, capacity.chains, array, own, known=self._known)
             state = array("dense state", item.reads * struct("ChainRead").itemsize)
             dense = changed(chains, rules=self._rules[1], state=state)
             yield filled(

@@ -32,7 +32,7 @@ std::vector<AbiStruct> map_abi() {
         GPUALIGN_STRUCT(IndexView, offsets, entries, split, positions, tags),
         GPUALIGN_STRUCT(
             AffineScores, match, mismatch, gap_open, gap_extend, clip_penalty, long_gap_open, long_gap_extend),
-        GPUALIGN_STRUCT(PairLibrary, min, max, orientation, unpaired_penalty),
+        GPUALIGN_STRUCT(PairLibrary, min, max, orientation, unpaired_penalty, max_intron),
         GPUALIGN_STRUCT(MapTarget, index, text, acgt_mask, contig_offsets, contigs),
         GPUALIGN_STRUCT(MapRules, k, w, max_hits, max_candidates, scores, local, max_secondary, strata, locus_bits,
             pairs, penalties, limits),

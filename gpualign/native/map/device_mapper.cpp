@@ -55,8 +55,9 @@ auto slow_path_bytes(uint32_t mates, uint32_t longest, uint32_t max_seeds, int32
 }
 
 // Returns a ChainRules.
-nb::bytes chaining_of(int32_t k, int32_t w, const nb::bytes& scores) {
-    const ChainRules rules = short_read_chaining(k, w, struct_of<AffineScores>(scores));
+nb::bytes chaining_of(int32_t k, int32_t w, const nb::bytes& scores, const nb::bytes& introns) {
+    const ChainRules rules =
+        short_read_chaining(k, w, struct_of<AffineScores>(scores), struct_of<IntronRules>(introns));
     return nb::bytes(reinterpret_cast<const char*>(&rules), sizeof rules);
 }
 
@@ -101,6 +102,7 @@ private:
         a.flag = record.flag & uint16_t(~MapRecord::kWideCigar);
         if (!(record.flag & kFlagUnmapped)) {
             a.mapq = uint8_t(record.mapq);
+            a.flag = uint16_t(a.flag | transcript_of_mapq(record.mapq));
             a.contig = int32_t(record.contig);
             a.position = record.position;
             a.score = record.score;
@@ -231,8 +233,8 @@ void bind_map_device(nb::module_& m) {
         "(bytes per template, per group of lanes, of these for one banded DP matrix, at most for one of a chain).");
     m.def("max_variant_seeds", &max_variant_seeds, nb::arg("longest"), nb::arg("k"), nb::arg("w"), nb::arg("converted"),
         "Maximum number of seeds of a read and its one-substitution variants.");
-    m.def("short_read_chaining", &chaining_of, nb::arg("k"), nb::arg("w"), nb::arg("scores"),
-        "How short reads are chained: a ChainRules of cuda/abi/chains.hpp, given an AffineScores.");
+    m.def("short_read_chaining", &chaining_of, nb::arg("k"), nb::arg("w"), nb::arg("scores"), nb::arg("introns"),
+        "How short reads are chained: a ChainRules of cuda/abi/chains.hpp, given an AffineScores and an IntronRules.");
     m.def("bits_of_locus", &bits_of_locus, nb::arg("bases"),
         "Bits that name a position of a reference, 16 of them fractional.");
     m.def("pair_penalties", &pair_penalties, nb::arg("mean"), nb::arg("sd"), nb::arg("longest"),

@@ -15,9 +15,12 @@ class LocalFinder {
 public:
     LocalFinder(const IndexView& index, const ReferenceView& reference, const MapperParams& params, ReadBlock& block)
         : params_(params), block_(block),
-          chainer_(index, reference, short_read_chaining(params.seeding.k, params.seeding.w, params.rules.scores)),
-          dense_chainer_(index, reference, short_read_chaining(params.seeding.k, 1, params.rules.scores)),
-          long_chainer_(index, reference, params.long_reads) {}
+          chainer_(index, reference,
+              short_read_chaining(params.seeding.k, params.seeding.w, params.rules.scores, params.introns),
+              params.known),
+          dense_chainer_(index, reference,
+              short_read_chaining(params.seeding.k, 1, params.rules.scores, params.introns), params.known),
+          long_chainer_(index, reference, params.long_reads, params.known) {}
 
     // Adds the loci of the reads that need chaining.
     void run() {

@@ -2,6 +2,7 @@
 #include "arrays.hpp"
 #include "bindings.hpp"
 #include "map/chain_mapper.hpp"
+#include "map/known_introns.hpp"
 #include "map/read_tie_break.hpp"
 #include "text/read_arrays.hpp"
 #include "text/record_arrays.hpp"
@@ -33,10 +34,7 @@ auto map_long_reads(const ReferenceArrays& reference, Input<uint32_t> offsets, I
     const ReferenceView view = reference.view();
     const IndexView index{offsets.data(), entries.data(), {k, bucket_bits}};
     const ChainRules params = struct_of<ChainRules>(rules);
-    static_assert(sizeof(KnownSite) == 3 * sizeof(int64_t));
-    if (begins.size() != ends.size() || begins.size() % 3) throw nb::value_error("known introns have three columns");
-    const KnownIntrons known{reinterpret_cast<const KnownSite*>(begins.data()),
-        reinterpret_cast<const KnownSite*>(ends.data()), begins.size() / 3};
+    const KnownIntrons known = known_introns(begins, ends);
     const ReadArrays arrays(batch);
     const ReadsView given = arrays.view();
     const size_t reads = arrays.reads();

@@ -79,8 +79,8 @@ private:
     }
 
     static Alignment alignment_of(const ChainRecord& record, uint16_t flag, uint8_t mapq) {
-        return {uint16_t(flag | (record.reverse ? kFlagReverse : 0)), mapq, int32_t(record.contig), record.position,
-            record.score, -1};
+        return {uint16_t(flag | (record.reverse ? kFlagReverse : 0) | record.transcript), mapq, int32_t(record.contig),
+            record.position, record.score, -1};
     }
 
     // Aligns a locus without DP where possible, else adds a task.

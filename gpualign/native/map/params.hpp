@@ -21,6 +21,8 @@ struct MapperParams {
     SeedingParams seeding;
     double error_rate;
     ChainRules long_reads;
+    IntronRules introns{};
+    KnownIntrons known{};
 
     bool is_long(int64_t length) const { return maps_as_long(rules, length); }
 

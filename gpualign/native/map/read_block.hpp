@@ -128,7 +128,8 @@ public:
         const ChainRecord& record = locals_[r][size_t(c)];
         const int64_t begin = reference_.contig_offsets[record.contig] + record.position;
         const int64_t span = reference_span(record.cigar.data(), record.cigar.data() + record.cigar.size());
-        loci_[r].push_back(local_locus(uint32_t(r), reads_[r].length, record, c, begin, span));
+        const int64_t introns = intron_bases(record.cigar.data(), record.cigar.data() + record.cigar.size());
+        loci_[r].push_back(local_locus(uint32_t(r), reads_[r].length, record, c, begin, span, introns));
     }
 
     // Sorts a read's loci, best first, and removes duplicates.

@@ -38,7 +38,7 @@ public:
         if (begin >= end || read.length == 0) return;
         reference_.prefetch(begin - reference_.contig_offsets[contig], int32_t(contig), end - begin);
         windows_.push_back({uint32_t(begin), uint32_t(end - begin), uint32_t(2 * r + reverse), limit});
-        searched_.push_back({uint32_t(r), contig, reverse, seed_hits, 0, 0, 0, 0, -1});
+        searched_.push_back({uint32_t(r), contig, reverse, seed_hits, 0, 0, 0, 0, -1, 0});
     }
 
     size_t size() const { return windows_.size(); }

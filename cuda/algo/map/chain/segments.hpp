@@ -3,6 +3,7 @@
 #include "algo/map/chain/anchors.hpp"
 #include "algo/map/chain/gaps.hpp"
 #include "algo/map/chain/introns.hpp"
+#include "algo/map/chain/spliced_ends.hpp"
 #include "algo/map/sam_codes.hpp"
 
 namespace gpualign {
@@ -122,16 +123,16 @@ GPUALIGN_HOST_DEVICE bool goes_on_elsewhere(const ChainBatch& batch, const Text&
 }
 
 // Plans alignments from a point to the read's begin or end over one of the known introns that begin (or end) near it,
-// in tasks next to each other: `over` are the first and their number. Called by one lane.
-constexpr uint32_t kMaxOver = 6;
+// and over `found`, in tasks next to each other: `over` are the first and their number. Called by one lane.
+constexpr uint32_t kMaxKnown = 6, kMaxOver = kMaxKnown + 1;
 constexpr int32_t kOverMargin = 15, kOverFold = 32;
 
 GPUALIGN_HOST_DEVICE void plan_over_introns(const ChainBatch& batch, const ChosenChain& chain, const ChainQuery& query,
-    bool left, const ChainPoint& point, uint32_t (&over)[2]) {
+    bool left, const ChainPoint& point, const EndIntron& found, uint32_t (&over)[2]) {
     const KnownIntrons& known = batch.known;
     const int32_t rows = min(left ? point.query : query.length() - point.query, batch.rules.reach);
     over[0] = over[1] = 0;
-    if (!known.count || !rows) return;
+    if ((!known.count && !found.length) || !rows) return;
     const uint32_t strands = transcript_strands(batch.rules, chain.reverse != uint8_t(query.flipped));
     const int64_t from = left ? point.reference - rows - kOverMargin : point.reference,
                   to = left ? point.reference : point.reference + rows + kOverMargin;
@@ -139,11 +140,12 @@ GPUALIGN_HOST_DEVICE void plan_over_introns(const ChainBatch& batch, const Chose
     const auto for_each_intron = [&](auto&& visit) {
         uint32_t visited = 0;
         for (uint32_t s = first_site(sites, uint32_t(known.count), from);
-            s < known.count && sites[s].position < to && visited < kMaxOver; s++) {
+            s < known.count && sites[s].position < to && visited < kMaxKnown; s++) {
             const int64_t intron = 1 + (left ? sites[s].position - sites[s].other : sites[s].other - sites[s].position);
             if (intron >= kOverFold && intron <= batch.rules.introns.longest && (strands & uint32_t(sites[s].strand)))
                 visit(visited++, sites[s].strand, intron);
         }
+        if (found.length >= kOverFold) visit(visited++, found.strand, found.length);
         return visited;
     };
     const uint32_t count = for_each_intron([](uint32_t, int64_t, int64_t) {});
@@ -435,8 +437,8 @@ public:
             if (points_[s + 1].query - points_[s].query > rules_.query_gap && fits_elsewhere(s))
                 segment.task = kBrokenSegment;
         }
-        chain_.left = best_end(chain_.left, chain_.left_over);
-        chain_.right = best_end(chain_.right, chain_.right_over);
+        chain_.left = best_end(true, chain_.left, chain_.left_over);
+        chain_.right = best_end(false, chain_.right, chain_.right_over);
         chain_.runs = 0;
         for_each_run([&](uint32_t, uint32_t) { chain_.runs++; }, [&](uint32_t) { chain_.runs += 2; });
         chain_.first_run = take(batch_.runs, chain_.runs);
@@ -451,15 +453,31 @@ public:
     }
 
 private:
-    // The task of an end that scores most, the first if several do: its own, or one over a known intron of the
-    // transcript's strand.
-    GPUALIGN_HD uint32_t best_end(uint32_t number, const uint32_t (&over)[2]) {
+    // The task of an end that scores most, the first if several do: its own, or one over an intron of the transcript's
+    // strand.
+    GPUALIGN_HD uint32_t best_end(bool left, uint32_t number, const uint32_t (&over)[2]) {
         uint32_t best = number;
+        const auto worth = [&](uint32_t t) {  // with the clip penalty that reaching the read's end saves
+            const uint32_t outermost = batch_.cigars.items[task(t).cigar + (left ? 0 : task(t).operations - 1)];
+            return task(t).score + (clipped_bases(outermost) ? 0 : rules_.scores.clip_penalty);
+        };
         for (uint32_t t = over[0]; t < over[0] + over[1]; t++)
-            if (task(t).score > task(best).score && (!chain_.transcript || task(t).transcript == chain_.transcript))
+            if (worth(t) > worth(best) && (!chain_.transcript || task(t).transcript == chain_.transcript) &&
+                (rules_.min_anchors > 1 || overhangs(task(t), left)))
                 best = t;
         if (best != number) chain_.transcript = task(best).transcript;
         return best;
+    }
+    // Whether enough bases of a short read are aligned beyond the outermost intron of an end, if it has one.
+    GPUALIGN_HD bool overhangs(const BandTask& end, bool left) const {
+        const uint32_t* const cigar = batch_.cigars.items + end.cigar;
+        int32_t bases = 0;
+        for (uint32_t o = 0; o < end.operations; o++) {
+            const uint32_t operation = cigar[left ? o : end.operations - 1 - o];
+            if ((operation & 15) == kCigarN) return bases >= kMinKnownOverhang;
+            if ((operation & 15) == kCigarM) bases += int32_t(operation >> 4);
+        }
+        return true;
     }
     GPUALIGN_HD static bool is_task(const ChainSegment& segment) { return segment.task < kBrokenSegment; }
     GPUALIGN_HD const BandTask& task(uint32_t number) const { return batch_.tasks[0].items[number]; }

@@ -14,8 +14,9 @@ GPUALIGN_HD bool maps_as_long(const MapRules& rules, int64_t length) {
     return rules.local && length > kLongestEndToEnd;
 }
 
-// Parameters of chaining short reads with minimizers of windows of w k-mers.
-GPUALIGN_HD ChainRules short_read_chaining(int32_t k, int32_t w, const AffineScores& scores) {
+// Parameters of chaining short reads with minimizers of windows of w k-mers; of spliced ones if there are introns.
+GPUALIGN_HD ChainRules short_read_chaining(
+    int32_t k, int32_t w, const AffineScores& scores, const IntronRules& introns = {}) {
     ChainRules rules{};
     rules.k = k;
     rules.w = w;
@@ -32,8 +33,9 @@ GPUALIGN_HD ChainRules short_read_chaining(int32_t k, int32_t w, const AffineSco
     rules.zdrop = 100;
     rules.min_score = kMinLocalScore;
     rules.min_split = 30;
-    rules.doubt = 10;
-    rules.max_cells = 1 << 26;
+    rules.doubt = introns.open ? 0 : 10;
+    rules.max_cells = introns.open ? 1 << 20 : 1 << 26;
+    rules.introns = introns;
     return rules;
 }
 

@@ -103,8 +103,12 @@ GPUALIGN_HOST_DEVICE void plan_chain_end(const ChainBatch& batch, const Text& te
     const ChainQuery query = query_of(batch, chain.read);
     const uint32_t end = plan_end(batch, text, query, chain, left, point);
     (left ? chain.left : chain.right) = end;
-    if (end != kNoItem && has_introns(batch.rules))
-        plan_over_introns(batch, chain, query, left, point, left ? chain.left_over : chain.right_over);
+    if (end == kNoItem || !has_introns(batch.rules)) return;
+    EndIntron found{0, 0};
+    if (batch.rules.min_anchors == 1 && number / 2 - batch.state[chain.read].first_chosen < kBestChains)
+        found = find_end_intron(batch.rules, text, query, chain,
+            transcript_strands(batch.rules, chain.reverse != uint8_t(query.flipped)), left, point);
+    plan_over_introns(batch, chain, query, left, point, found, left ? chain.left_over : chain.right_over);
 }
 
 // Plans all chains of a read.

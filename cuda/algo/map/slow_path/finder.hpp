@@ -116,7 +116,8 @@ public:
             found.loci += count_bits(mask);
             if (!is_added || at >= launch_.max_loci) continue;
             const int64_t begin = target_.contig_offsets[local.contig] + local.position;
-            of_.loci[mate][at] = local_locus(0, read.length, local, int32_t(i), begin, local.span);
+            of_.loci[mate][at] = local_locus(0, read.length, local, int32_t(i), begin, local.span,
+                intron_bases(locals.cigars() + local.cigar, locals.cigars() + local.cigar + local.operations));
         }
         set(mate, found);
         settle(mate);

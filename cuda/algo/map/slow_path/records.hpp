@@ -89,7 +89,7 @@ private:
     GPUALIGN_HOST_DEVICE void put_local(
         MapRecord& to, MapFacts& facts, int mate, const LocalAlignment& local, bool with_quality) {
         facts.flag = uint16_t(facts.flag | (local.reverse ? kFlagReverse : 0));
-        if (with_quality) facts.mapq = local.mapq;
+        facts.mapq = with_transcript(uint8_t(with_quality ? local.mapq : facts.mapq), local.transcript);
         facts.contig = local.contig;
         facts.position = uint32_t(local.position);
         facts.score = local.score;
