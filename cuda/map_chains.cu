@@ -173,7 +173,9 @@ __device__ void for_each_of_class(
     using OnWarp = BandLayout<Warp::kLanes, false, Gaps::GAPS == Gaps::introns>;
     const Tasks tasks(launch);
     const uint32_t count = tasks.count;
-    const Turns turns(count, groups, 1, Warp::kLanes);
+    // a matrix over an intron takes a warp milliseconds: none should have to do several in its last turn
+    const uint32_t most = Gaps::GAPS == Gaps::introns && launch.min_bytes ? 1 : Warp::kLanes;
+    const Turns turns(count, groups, 1, most);
     for (uint32_t turn = next(); turn < turns.count; turn = next()) {
         const uint32_t mine = turns.task(turn, Warp().lane());
         const uint64_t bytes = mine < count ? OnWarp::all_bytes(tasks.items[mine].rows, tasks.items[mine].band) : 0;
