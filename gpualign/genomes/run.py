@@ -169,8 +169,9 @@ def compare(
         resume: folder of finished batches, which are found again by their records and the number of the first one.
     """
     aligner = GenomeAligner(reference, params, threads)
-    of_run = digest(reference, replace(params, filter=None, min_length=0))
-    tiles = None if resume is None else Tiles(resume, of_run, Blocks, "align")
+    tiles = None
+    if resume is not None:
+        tiles = Tiles(resume, digest(reference, replace(params, filter=None, min_length=0)), Blocks, "align")
     queries = _Queries(keep_bases)
     parts = [NO_BLOCKS]
     for batch in filter(len, batches):

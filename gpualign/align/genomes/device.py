@@ -14,10 +14,10 @@ from gpualign.run.gpu.device import Device
 from gpualign.run.gpu.device_arrays import DeviceArrays
 from gpualign.run.gpu.kernel import DeviceKernel
 
-_THREADS = 128
-#: of a warp's columns, and up to which reach they mostly suffice
-_NARROW_COLUMNS, _WIDE_COLUMNS, _NARROW_REACH = 256, 512, 500
-_ROWS = 6
+#: of cuda/extend.cu: threads a block, rows of scores (kExtendRows) and columns of a warp
+_THREADS, _ROWS, _NARROW_COLUMNS, _WIDE_COLUMNS = 128, 6, 256, 512
+#: longest reach for which narrow rows mostly suffice
+_NARROW_REACH = 500
 #: share of the device's memory that the reference may take; else the CPU extends
 _RESIDENT_SHARE = 0.3
 
@@ -33,6 +33,7 @@ class ExtensionKernel(DeviceKernel[Extensions, NDArray[np.void]]):
         found = slot.clear("extensions", struct("Extension").itemsize * len(item))
         if item.rows.nbytes <= self.device.budget * _RESIDENT_SHARE:
             rows = self.device.resident("extended rows", lambda: DeviceArrays(self.device, item.rows), item.rows)
+            scores = np.array((MATCH, MISMATCH, GAP_OPEN, GAP_EXTEND, item.reach), np.int32)
             launch = filled(
                 "ExtendLaunch",
                 rows=rows.addresses[0],
@@ -41,9 +42,7 @@ class ExtensionKernel(DeviceKernel[Extensions, NDArray[np.void]]):
                 tasks=int(slot.upload("extension tasks", item.tasks)),
                 found=int(found),
                 ticket=int(slot.clear("extension ticket", 4)),
-                scores=np.array((MATCH, MISMATCH, GAP_OPEN, GAP_EXTEND, item.reach), np.int32).view(
-                    struct("ExtendScores")
-                )[0],
+                scores=scores.view(struct("ExtendScores"))[0],
                 count=len(item),
             )
             name, columns = ("narrow", _NARROW_COLUMNS) if item.reach <= _NARROW_REACH else ("wide", _WIDE_COLUMNS)

@@ -163,31 +163,7 @@ public:
         return to_numpy_words(std::move(all));
     }
 
-    void plan(bool backward, std::vector<ExtendTask>& all) {
-        nb::gil_scoped_release release;
-        constexpr size_t together = 16;
-        std::vector<std::vector<ExtendTask>> tasks((clusters_.size() + together - 1) / together);
-        std::vector<std::vector<Searched>> searched(tasks.size());
-        parallel_for(threads_, tasks.size(), [&](size_t i, int) {
-            for (size_t c = i * together; c < std::min(clusters_.size(), (i + 1) * together); c++) {
-                const auto add = [&](size_t anchor, const ExtendTask& task) {
-                    tasks[i].push_back(task);
-                    searched[i].push_back({c, anchor});
-                };
-                Joiner& joiner = *pairs_[clusters_[c].first].joiner;
-                if (backward) joiner.plan_backward(clusters_[c].second, add);
-                else joiner.plan_forward(clusters_[c].second, add);
-            }
-        });
-        all.clear();
-        searched_.clear();
-        for (size_t i = 0; i < tasks.size(); i++) {
-            all.insert(all.end(), tasks[i].begin(), tasks[i].end());
-            searched_.insert(searched_.end(), searched[i].begin(), searched[i].end());
-        }
-    }
-
-    // Where these of the extensions end.
+    // Where extensions end.
     auto extended(Input<uint64_t> words) const {
         const auto* tasks = reinterpret_cast<const ExtendTask*>(words.data());
         std::vector<Extension> found(words.size() * sizeof(uint64_t) / sizeof(ExtendTask));
@@ -295,6 +271,29 @@ public:
     }
 
 private:
+    void plan(bool backward, std::vector<ExtendTask>& all) {
+        nb::gil_scoped_release release;
+        constexpr size_t together = 16;
+        std::vector<std::vector<ExtendTask>> tasks((clusters_.size() + together - 1) / together);
+        std::vector<std::vector<Searched>> searched(tasks.size());
+        parallel_for(threads_, tasks.size(), [&](size_t i, int) {
+            for (size_t c = i * together; c < std::min(clusters_.size(), (i + 1) * together); c++) {
+                const auto add = [&](size_t anchor, const ExtendTask& task) {
+                    tasks[i].push_back(task);
+                    searched[i].push_back({c, anchor});
+                };
+                Joiner& joiner = *pairs_[clusters_[c].first].joiner;
+                if (backward) joiner.plan_backward(clusters_[c].second, add);
+                else joiner.plan_forward(clusters_[c].second, add);
+            }
+        });
+        searched_.clear();
+        for (size_t i = 0; i < tasks.size(); i++) {
+            all.insert(all.end(), tasks[i].begin(), tasks[i].end());
+            searched_.insert(searched_.end(), searched[i].begin(), searched[i].end());
+        }
+    }
+
     // A path as distances between gaps: columns from one gap symbol to the next, negative where the query has it.
     struct Path {
         std::vector<int64_t>& deltas;

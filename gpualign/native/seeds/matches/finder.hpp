@@ -81,8 +81,9 @@ private:
                 const uint32_t r = entry_position(task_.index.entries[i]);
                 if (entry_reverse(task_.index.entries[i]) != look_up.on_reverse) continue;
                 const uint32_t available = r - task_.reference.segment_starts[segment_of(task_.reference, r)];
-                const uint32_t same = extend_left(task_.text, uint64_t(look_up.seed.position) + k,
-                    task_.reference.words, uint64_t(r) + k, uint32_t(std::min<uint64_t>(available, before + limit)) + k);
+                const uint32_t same =
+                    extend_left(task_.text, uint64_t(look_up.seed.position) + k, task_.reference.words, uint64_t(r) + k,
+                        uint32_t(std::min<uint64_t>(available, before + limit)) + k);
                 if (same > before + k)
                     take(extend_hit(task_.text, task_.reference, look_up.seed, r, task_.k, same - k, ~uint32_t(0)));
             }
