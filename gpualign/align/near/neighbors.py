@@ -86,7 +86,7 @@ class NearTargets:
 
     @property
     def bytes(self) -> int:
-        return int(self._index.bytes)
+        return int(self._index.size_bytes)
 
 
 class Neighbors:

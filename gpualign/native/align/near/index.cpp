@@ -193,7 +193,7 @@ void bind_near(nb::module_& m) {
             "mismatch, "
             "and what the first and further symbols of a gap cost, inside and at the ends; empty: pairs have others.")
         .def("__len__", &Index::size)
-        .def_prop_ro("bytes", &Index::bytes, "Memory of the index.")
+        .def_prop_ro("size_bytes", &Index::bytes, "Memory of the index.")
         .def("add", &Index::add, nb::arg("sequences"), "Add targets: numbers of sequences.")
         .def("extend", &Index::extend, nb::arg("codes"), nb::arg("offsets"),
             "Take other arrays, in which further sequences follow the ones there are; queries may be any of them.")

@@ -77,6 +77,7 @@ public:
         return space;
     }
     int64_t list(uint32_t word) const { return starts_[word]; }
+    bool has_list(uint32_t word) const { return row_of_[word] < 0; }
 
 private:
     std::vector<int32_t> order_;  // by place
@@ -98,9 +99,11 @@ public:
             bits |= uint64_t(1) << word % 64;
             found_.push_back(word);
         });
-        space_.resize((size() + RowCounts::kRows) * block_words);  // with rows of no sequences at the end
-        rows_.resize(size() + RowCounts::kRows);
-        for (size_t i = 0; i < rows_.size(); i++) rows_[i] = &space_[i * block_words];
+        // a row of no sequences, which stands at the end, then one for each word with a list
+        const auto lists =
+            std::count_if(found_.begin(), found_.end(), [&](uint32_t word) { return index.has_list(word); });
+        space_.resize((size_t(lists) + 1) * block_words);
+        rows_.assign(size() + RowCounts::kRows, space_.data());
         cursors_.resize(size());
     }
 
@@ -108,9 +111,11 @@ public:
 
     // Blocks are taken in ascending order; block 0 begins again.
     const uint64_t* const* rows(size_t block) {
+        uint64_t* space = space_.data();
         for (uint32_t i = 0; i < size(); i++) {
             if (block == 0) cursors_[i] = index_.list(found_[i]);
-            rows_[i] = index_.row(found_[i], block, cursors_[i], &space_[size_t(i) * block_words]);
+            if (index_.has_list(found_[i])) space += block_words;
+            rows_[i] = index_.row(found_[i], block, cursors_[i], space);
         }
         return rows_.data();
     }
