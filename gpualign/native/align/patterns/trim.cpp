@@ -2,6 +2,8 @@
 #include <nanobind/stl/optional.h>
 
 #include <optional>
+#include <string>
+#include <unordered_map>
 #include <utility>
 
 #include "align/patterns/adapters.hpp"
@@ -48,27 +50,26 @@ public:
             if (second >= int(adapters_.size())) throw nb::value_error("there is no such adapter");
             groups_.push_back({second, bool(needed.data()[g] & 1), bool(needed.data()[g] & 2), keeps.data()[g]});
         }
+        for (const Adapter& each : adapters_) {
+            const bool anchored =
+                each.may(kReadStop) && !(each.may(kReadStart) || each.may(kAdapterStart) || each.may(kAdapterStop));
+            reach_ = anchored && reach_ >= 0 && each.rows() <= 64 ? std::max(reach_, each.rows() + each.limit()) : -1;
+        }
+        if (groups_.size() < kManyGroups || adapters_.size() > groups_.size()) reach_ = -1;
     }
 
     // The best group: that of the highest score, of these with the fewest errors, of these the first.
     // lane: of the reads that run_reads() has looked at; -1: none.
     AdapterHit best(const uint8_t* read, int size, int lane) {
-        AdapterHit best;
-        if (lane >= 0) columns_.take(lane);
-        else scan(read, size, 0, groups_.size());
-        found_.clear();
-        for (size_t g = 0; g < groups_.size(); g++)
-            if (candidate(g, size) || (groups_[g].back >= 0 && !groups_[g].front_needed)) found_.push_back(g);
-        matches_.resize(groups_.size());
-        for (size_t g : found_)
-            if (!align(g, read, size, matches_[g])) matches_[g].length = 0;
-        for (size_t g : found_) {
-            AdapterHit hit = hit_of(g, read, size);
-            if (hit.group >= 0 &&
-                (best.group < 0 || hit.score > best.score || (hit.score == best.score && hit.errors < best.errors)))
-                best = hit;
-        }
-        return best;
+        if (reach_ < 0) return looked_for(read, size, lane);
+        // barcodes at the beginning: most reads begin as others do, and no more of them decides
+        std::string begin(read, read + std::min(size, reach_));
+        if (size > reach_) begin.push_back(kMore);
+        const auto known = known_.find(begin);
+        if (known != known_.end()) return known->second;
+        const AdapterHit hit = looked_for(read, size, lane);
+        if (known_.size() < kMostKnown) known_.emplace(std::move(begin), hit);
+        return hit;
     }
 
     // Whether several reads are looked at together.
@@ -90,6 +91,28 @@ public:
     }
 
 private:
+    static constexpr size_t kManyGroups = 8, kMostKnown = size_t(1) << 16;
+    static constexpr char kMore = 5;  // no symbol of a read
+
+    AdapterHit looked_for(const uint8_t* read, int size, int lane) {
+        AdapterHit best;
+        if (lane >= 0) columns_.take(lane);
+        else scan(read, size, 0, groups_.size());
+        found_.clear();
+        for (size_t g = 0; g < groups_.size(); g++)
+            if (candidate(g, size) || (groups_[g].back >= 0 && !groups_[g].front_needed)) found_.push_back(g);
+        matches_.resize(groups_.size());
+        for (size_t g : found_)
+            if (!align(g, read, size, matches_[g])) matches_[g].length = 0;
+        for (size_t g : found_) {
+            AdapterHit hit = hit_of(g, read, size);
+            if (hit.group >= 0 &&
+                (best.group < 0 || hit.score > best.score || (hit.score == best.score && hit.errors < best.errors)))
+                best = hit;
+        }
+        return best;
+    }
+
     static std::vector<Adapter> checked(const Input<uint8_t>& symbols, const Input<int64_t>& offsets,
         const Input<uint8_t>& ends, const Input<double>& rates, const Input<int32_t>& overlaps, bool indels) {
         const size_t count = ends.size();
@@ -164,6 +187,8 @@ private:
     std::vector<AdapterGroup> groups_;
     std::vector<size_t> found_;
     std::vector<AdapterMatch> matches_;
+    int reach_ = 0;  // bases of a read that decide which adapter it begins with; -1: all may
+    std::unordered_map<std::string, AdapterHit> known_;  // by these bases
     std::vector<uint8_t> symbols_;
 };
 
