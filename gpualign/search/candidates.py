@@ -97,7 +97,7 @@ def usability(guides: NDArray[np.uint8]) -> dict[str, Column]:
     size, paired = guides.shape[1], np.zeros(len(guides), np.int64)
     for loop in range(_LOOP, size - 1):  # stems around loops of this length, from inside outward
         for begin in range(1, size - loop):
-            left, right = guides[:, begin - 1 :: -1] if begin else guides[:, :0], guides[:, begin + loop :]
+            left, right = guides[:, begin - 1 :: -1], guides[:, begin + loop :]
             pairs = min(left.shape[1], right.shape[1])
             fits = left[:, :pairs] == _COMPLEMENTS[right[:, :pairs]]
             np.maximum(paired, np.logical_and.accumulate(fits, axis=1).sum(axis=1), out=paired)

@@ -54,14 +54,12 @@ def command(**values: Any) -> None:
         raise UsageError("--bed and --paf are two formats of one output: give one of them")
     trim, mates = take(TrimParams, values), take(TrimFiles, values)
     no_patterns = trim.wanted and trim.trim is None
-    designed = values["candidates"] is not None
+    targets_only = given is not None or no_patterns or values["candidates"] is not None
     if no_patterns and any(value is not None for value in (given, values["max_errors"], values["error_rate"])):
         raise UsageError("adapters, and their errors, are cut off where --trim says: give it, too")
-    if given is None and len(names) < 2 and not (no_patterns or designed):
+    if len(names) < 2 and not targets_only:
         raise UsageError("name a file of patterns (or give them with -P) and at least one of targets")
-    values["patterns"], targets = (names[0], names[1:])
-    if given is not None or no_patterns or designed:
-        values["patterns"], targets = None, names
+    values["patterns"], targets = (None, names) if targets_only else (names[0], names[1:])
     values["targets"] = tuple(file for text in targets for file in listed_files(text))
     values["given"] = ("",) * no_patterns if given is None else tuple(text.strip() for text in given.split(","))
     values["form"] = "bed" if bed else "paf" if paf else "table"

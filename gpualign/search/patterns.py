@@ -71,14 +71,13 @@ def given_patterns(texts: Sequence[str | bytes]) -> list[Named]:
 
 
 def make_patterns(
-    named: Sequence[Named], params: SearchParams, text: float | None, path: str | None = None, more_context: int = 0
+    named: Sequence[Named], params: SearchParams, text: float | None, path: str | None = None
 ) -> Patterns:
     """Patterns ready for the search.
 
     Args:
         text: symbols that are to be searched, about; None: many.
         path: of their file.
-        more_context: as :class:`Patterns` has it.
 
     Raises:
         InputError: no pattern, an empty or too long one, a symbol that is not of the alphabet, or a pattern without the
@@ -122,7 +121,6 @@ def make_patterns(
         overhang=params.overhang_cost if params.ends == "free" else -1.0,
         text=1e10 if text is None else text,
         max_hits=tuning.MAX_HITS,
-        more_context=more_context,
     )
 
 

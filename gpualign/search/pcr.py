@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -91,11 +91,11 @@ def run_pcr(params: SearchParams, files: SearchFiles, options: RunOptions) -> di
     run = RunContext("search", options, files.inputs, (files.amplicons,), reference=files.reference)
     size, sizes = symbols_in_files(*files.targets), files.product_sizes
     names, named = _pairs(files)
-    longest = 2 * max(len(symbols) for _, symbols, _ in named)  # bases of a primer's site, at most
-    patterns = make_patterns(named, params, size, files.patterns, sizes[1] + 2 * longest)
+    patterns = make_patterns(named, params, size, files.patterns)
+    patterns = replace(patterns, more_context=sizes[1] + 2 * patterns.reach)
     melting = np.array([melting_temperature(symbols.decode("latin-1")) for _, symbols, _ in named])
     read, finish = partial(prepare, params, False), partial(products_in, sizes)
-    stage = search_stage(read, finish, (longest, sizes[1] + longest))
+    stage = search_stage(read, finish, (patterns.reach, sizes[1] + patterns.reach))
     total = targets = 0
     output = run.table(_COLUMNS, files.header)
     with run.opening(Work.of(KERNELS, size)) as opening, contextlib.ExitStack() as stack:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -73,7 +73,9 @@ def run_search(params: SearchParams, files: SearchFiles, options: RunOptions) ->
         else:
             named = read_patterns(files.patterns, params.alphabet)
     variants = None if files.variants is None else Variants(files.variants)
-    patterns = make_patterns(named, params, size, files.patterns, 0 if variants is None else variants.longest)
+    patterns = make_patterns(named, params, size, files.patterns)
+    if variants is not None:
+        patterns = replace(patterns, more_context=variants.longest + 2 * patterns.reach)
     if files.split is not None:
         check_split(patterns.names)
     if (files.score or files.annotate or files.variants) and files.form != "table":
@@ -153,8 +155,9 @@ def search(
     """
     groups = patterns.groups(_GROUP) if patterns.text <= _SHORT_TEXT else [patterns]
     read = partial(prepare, params, keep)
-    stage = search_stage(read, partial(found_in, params, variants, len(groups) == 1))
-    of_all = search_stage(read, partial(found_in, params, variants, True))
+    beyond = (0, 0) if variants is None else (patterns.reach, patterns.reach)  # of hits that make others needless
+    stage = search_stage(read, partial(found_in, params, variants, len(groups) == 1), beyond)
+    of_all = search_stage(read, partial(found_in, params, variants, True), beyond)
     shares = (Share(group, item) for item in items for group in groups)
     with proteins_want(_PROTEINS):
         batches = backend.run(shares, stage)

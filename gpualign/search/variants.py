@@ -120,10 +120,10 @@ class Variants:
         return any(text[begin:end] in self._contigs for begin, end in itertools.pairwise(offsets.tolist()))
 
     def with_sites(self, patterns: Patterns, targets: TargetBatch, hits: SearchHits) -> SearchHits:
-        """The hits, and those that only variants make or that have fewer errors with them, with their text.
+        """The hits that count, and those that only variants make or that have fewer errors with them, with their text.
 
         Args:
-            hits: in ``targets`` as they are.
+            hits: in ``targets`` as they are, and around what counts of them.
 
         Raises:
             InputError: a base of the targets is not REF.
@@ -136,10 +136,12 @@ class Variants:
                 symbols, first = text[offsets[number] : offsets[number + 1]], int(targets.origin[number])
                 if wrong := windows.add(number, symbols, first, variants):
                     raise InputError(f"{name.decode('latin-1')}:{wrong} (is it of another genome?)", self._path)
+        begin, end = targets.text.begin[hits.target], targets.text.end[hits.target]
+        counted = hits.take((begin <= hits.start) & (hits.start < end))
         if not windows.sequence:
-            return hits
+            return counted
         found = windows.sites(patterns, targets.text)
-        joined = SearchHits.join([hits, found.take(_better(hits, found))])
+        joined = SearchHits.join([counted, found.take(_better(hits, found))])
         return joined.take(np.lexsort((joined.minus, joined.pattern, joined.end, joined.start, joined.target)))
 
 

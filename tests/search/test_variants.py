@@ -159,13 +159,14 @@ def test_substitutions_and_indels_by_hand(cli, tmp_path: Path) -> None:
 
 def test_any_batches_and_threads_give_the_same(cli, tmp_path: Path) -> None:
     """Sites at the borders of parts, with records longer than a batch."""
-    text, snps, alleles = made(9)
-    filler = "".join(random.Random(2).choices("ACGT", k=70_000))
-    shift = len(filler)
-    rows = [("c", shift + at + 1, ref, ",".join(others)) for at, (ref, others) in snps.items()]
-    rows += [("c", shift + at + 1, ref, alt) for at, ref, alt in alleles]
+    whole, rows = "".join(random.Random(2).choices("ACGT", k=66_000)), []
+    for seed in range(9, 19):
+        text, snps, alleles = made(seed)
+        rows += [("c", len(whole) + at + 1, ref, ",".join(others)) for at, (ref, others) in snps.items()]
+        rows += [("c", len(whole) + at + 1, ref, alt) for at, ref, alt in alleles]
+        whole += text
     vcf = write_vcf(tmp_path / "v.vcf", rows)
-    path = write_fasta(tmp_path / "g.fa", [("c", filler + text + filler)])
+    path = write_fasta(tmp_path / "g.fa", [("c", whole)])
     how = ("search", "-P", GUIDE, path, "-k", 4, "--max-bulges", 1, "--variants", vcf, "-p")
     outputs = [cli(*how, *more)[1] for more in (("--batch-size", "1K"), ("-t", 1), ("--batch-size", "20K", "-t", 3))]
     assert outputs[0] == outputs[1] == outputs[2]

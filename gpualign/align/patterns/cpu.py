@@ -105,10 +105,14 @@ class Patterns:
         )
 
     @property
+    def reach(self) -> int:
+        """Symbols of a hit, at most."""
+        return int((self.lengths + np.minimum(self.limits, self.lengths)).max())
+
+    @property
     def context(self) -> int:
         """Symbols on either side of a part of a target that decide what begins in it."""
-        reach = int((self.lengths + np.minimum(self.limits, self.lengths)).max())  # the most symbols of a hit
-        return 2 * reach + int(_native.SEARCH_PLATEAU) + 1 + self.more_context
+        return 2 * self.reach + int(_native.SEARCH_PLATEAU) + 1 + self.more_context
 
     def __reduce__(self) -> tuple[Any, ...]:
         # without the native tables, which each process makes for itself
