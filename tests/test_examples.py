@@ -15,6 +15,7 @@ import gpualign
 from tests.helpers.paths import EXAMPLES
 
 TUTORIAL = EXAMPLES.parent / "tutorial.py"
+pytestmark = pytest.mark.slow  # a tree and three pictures
 
 
 @pytest.fixture(scope="module")

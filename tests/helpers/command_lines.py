@@ -108,7 +108,7 @@ ON_DASK = {
     "verify records": "verify few.fa few.fa --strand both --batch-size 1K",
     "pairwise": "pairwise few.fa --strand both",
     "pairwise --id": "pairwise few.fa reads.fq --id 0.7 --blast6",
-    "cluster": "cluster reads.fq --id 0.6 --strand both -p --batch-size 4K",
+    "cluster": "cluster some.fa --id 0.6 --strand both -p --batch-size 4K",
     "cluster, single linkage": "cluster few.fa --id 0.5 --linkage single",
     "sintax": "sintax reads.fq --db genomes.fa --strand both --batch-size 40K",
     "max gaps": "pairwise few.fa --max-gaps 2 --batch-size 4K",

@@ -60,7 +60,8 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     pairs = [line for i in range(0, len(mates[0]), 4) for records in mates for line in records[i : i + 4]]
     write_bgzf(folder / "pairs.bgz", "".join(pairs).encode(), 7000)
     reads = [(lines[i][1:].split()[0], lines[i + 1].strip()) for i in range(0, len(lines), 4)]
-    (folder / "few.fa").write_text("".join(f">{name}\n{text}\n" for name, text in reads[:60]))
+    for file_name, count in (("few.fa", 60), ("some.fa", 400)):
+        (folder / file_name).write_text("".join(f">{name}\n{text}\n" for name, text in reads[:count]))
     (folder / "query.fa").write_text(">q\n" + reads[3][1] + "\n")
     genomes = (EXAMPLES / "genomes.fa").read_text().split(">")[1:]
     (folder / "long.fa").write_text(">long\n" + "".join("".join(g.split("\n")[1:]) for g in genomes) * 3 + "\n")
