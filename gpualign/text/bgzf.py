@@ -243,7 +243,7 @@ def packed(contents: NDArray[np.uint8], sizes: NDArray[np.uint64], codec: BgzfCo
     """Deflate contents of these sizes to whole blocks. A device's blocks may span two contents."""
     if len(contents) and (made := codec.deflate(contents)) is not None:
         with STEPS.at("copy"):  # out of the device's pinned memory
-            return memoryview(made.copy())
+            return made.copy().data
     with STEPS.at("deflate"):
         return isal().compress_all(contents, sizes).data
 
