@@ -38,8 +38,9 @@ COLUMNS: dict[str, tuple[str, str, dict[str, Any]]] = {
 
 def row(report: dict[str, Any]) -> dict[str, float]:
     """One sample's values; what a report does not have stays out."""
-    names = "reads", "mean_mapq", "wall_s", "peak_rss_mb"
-    values: dict[str, float] = {name: report[name] for name in names if name in report}
+    values: dict[str, float] = {
+        name: report[name] for name in ("reads", "mean_mapq", "wall_s", "peak_rss_mb") if name in report
+    }
     if "error_rate" in report:
         values["error_percent"] = 100 * report["error_rate"]
     if report.get("reads"):

@@ -41,6 +41,7 @@ autodoc_member_order = "bysource"
 napoleon_google_docstring = True
 napoleon_numpy_docstring = False
 napoleon_use_rtype = False
+napoleon_custom_sections = [("Keywords", "params_style")]  # of gpualign.fields.takes_keywords
 linkcheck_anchors = False
 
 _ROOT = Path(__file__).resolve().parents[2]

@@ -97,5 +97,5 @@ def _distances(
     low: NDArray[np.int64], high: NDArray[np.int64], to_low: np.int64, to_high: np.int64
 ) -> NDArray[np.int64]:
     """From the end of the alignment that begins first to the beginning of the other, as MUMmer counts."""
-    apart: NDArray[np.int64] = np.where(low < to_low, np.abs(high - to_low - 1), np.abs(to_high - low - 1))
-    return apart
+    distances: NDArray[np.int64] = np.where(low < to_low, np.abs(high - to_low - 1), np.abs(to_high - low - 1))
+    return distances

@@ -153,7 +153,7 @@ class Mapping:
                 found, statistics, formatter.index, formatter.sample.params, formatter.sample.records.methylation_rules
             )
         if formatter.sample.files.report_page is not None:
-            statistics = replace(statistics, **read_histograms(found, formatter.sample.params))
+            statistics = statistics + read_histograms(found, formatter.sample.params)
         batch, found = found.batch, formatter.to_write(found, lane_group)
         # a device only parses text whose names SAM allows
         names = 0 if batch is None else _native.count_invalid_names(batch.names, batch.name_offsets)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -45,7 +45,8 @@ def thread_seconds(before: Seconds) -> NDArray[np.float64]:
     return np.array([sum(now.get(n, 0.0) - before.get(n, 0.0) for n in names) for names in _BATCH_STEPS.values()])
 
 
-#: of ASCII letters
+#: of ASCII characters, and the highest quality that FASTQ can have
+_MAX_QUALITY = 93
 _IS_GC, _IS_ACGT = (np.isin(np.arange(256), list(letters)).astype(np.uint8) for letters in (b"CG", b"ACGT"))
 
 
@@ -182,7 +183,6 @@ class MapStatistics:
             "gc_histogram": self.gc.tolist(),
             "quality_histogram": self.qualities.tolist(),
         }
-        counted_too = zip(of_reads.items(), (self.read_lengths, self.gc, self.qualities), strict=True)
         return {
             "reads": self.reads,
             "mapped": self.mapped,
@@ -197,32 +197,34 @@ class MapStatistics:
             "edit_distance_histogram": self.distances.tolist(),
             "error_rate_histogram": {"bin": ERROR_RATE_BIN, "counts": self.error_rates.tolist()},
             "insert_size_histogram": {"bin": INSERT_SIZE_BIN, "counts": self.insert_sizes.tolist()},
-            **{name: value for (name, value), counts in counted_too if len(counts)},
+            **{name: value for name, value in of_reads.items() if value and len(self.read_lengths)},
             "thread_seconds": {step: round(s, 3) for step, s in zip(_BATCH_STEPS, self.seconds.tolist(), strict=True)},
         }
 
 
-def read_histograms(found: Found, params: MapParams) -> dict[str, NDArray[np.int64]]:
-    """Lengths, GC and mean qualities of a batch's reads, as fields of :class:`MapStatistics`."""
+def read_histograms(found: Found, params: MapParams) -> MapStatistics:
+    """Lengths, GC and mean qualities of a batch's reads, and no other counts."""
     lengths, batch = found.lengths, found.batch
-    counts = {"read_lengths": np.bincount(lengths // (LONG_LENGTH_BIN if params.long_reads else 1))}
+    counts = MapStatistics(read_lengths=np.bincount(lengths // (LONG_LENGTH_BIN if params.long_reads else 1)))
     if batch is None:
         return counts
 
     def sums(values: NDArray[np.uint8]) -> NDArray[np.int64]:
+        """Of each read."""
         before = np.zeros(len(values) + 1, np.int64)
         np.cumsum(values, out=before[1:])
-        ends = before[batch.base_offsets - batch.base_offsets[0]]
-        return np.diff(ends)
+        ends = batch.base_offsets - batch.base_offsets[0]
+        of_reads: NDArray[np.int64] = before[ends[1:]] - before[ends[:-1]]
+        return of_reads
 
-    bases = batch.bases[batch.base_offsets[0] : batch.base_offsets[-1]]
-    gc, known = sums(_IS_GC[bases]), sums(_IS_ACGT[bases])
-    counts["gc"] = np.bincount(np.rint(100 * gc[known > 0] / known[known > 0]).astype(np.int64), minlength=101)
-    if batch.qualities is not None and np.any(lengths > 0):
-        quality = sums(batch.qualities[batch.base_offsets[0] : batch.base_offsets[-1]])
-        means = quality[lengths > 0] / lengths[lengths > 0] - 33
-        counts["qualities"] = np.bincount(np.rint(means).astype(np.int64))
-    return counts
+    every = slice(batch.base_offsets[0], batch.base_offsets[-1])
+    gc, known = sums(_IS_GC[batch.bases[every]]), sums(_IS_ACGT[batch.bases[every]])
+    percent = np.rint(100 * gc[known > 0] / known[known > 0]).astype(np.int64)
+    counts = replace(counts, gc=np.bincount(percent, minlength=101))
+    if batch.qualities is None:
+        return counts
+    means = sums(batch.qualities[every])[lengths > 0] / lengths[lengths > 0] - 33
+    return replace(counts, qualities=np.bincount(np.clip(np.rint(means), 0, _MAX_QUALITY).astype(np.int64)))
 
 
 def _of_contexts(counts: NDArray[np.int64]) -> dict[str, list[int]]:
