@@ -156,7 +156,7 @@ class AlignmentLayout:
         named = _format_of(path or "")
         layout = replace(self, format=self.format or named or "sam")
         if named is not None and layout.format != named:
-            raise UsageError(f"{path} would not be what its name says: {layout.format} is asked for")
+            raise UsageError(f"{path} is named as {named.upper()}, but the output format is {layout.format}")
         if is_packed(path) and layout.format in ("bam", "cram"):
             raise UsageError(f"{layout.format.upper()} is already compressed (leave .gz out)")
         if layout.sort_memory is not None and not layout.held:

@@ -57,10 +57,10 @@ def check_paths(
         if not is_special(path) and any(are_same(path, other) for other in written):
             raise UsageError(f"two outputs are named {path} (give each a name of its own)")
         if path.lower().endswith(_NOT_WRITTEN):
-            raise UsageError(f"{path} would not be what its name says (.gz is written, or leave the extension out)")
+            raise UsageError(f"{path}: this compression is not written (.gz is, or leave the extension out)")
         extension = os.path.splitext(path.lower())[1]
         if extension in (*ALIGNMENTS, *TABLES) and not (path == output and extension in formats):
-            raise UsageError(f"{path} would not be what its name says (give it another extension)")
+            raise UsageError(f"{path} is named as a format that it cannot have (give it another extension)")
         _check_folder(path)
         written.append(path)
     for path in map(str, read):

@@ -315,7 +315,10 @@ SITUATIONS = [
     Situation("the same, sorted", "map --sort {folder}/ref.fa {folder}/longname.fq", 3, "has 255 characters"),
     Situation("the same as text", "map {folder}/ref.fa {folder}/longname.fq", 0),
     Situation(
-        "unknown compression", "map --un {folder}/un.bz2 {folder}/ref.fa {folder}/reads.fq", 2, "what its name says"
+        "unknown compression",
+        "map --un {folder}/un.bz2 {folder}/ref.fa {folder}/reads.fq",
+        2,
+        "this compression is not written",
     ),
     Situation("names of two ends differ", "map {folder}/ref.fa {folder}/reads.fq {folder}/renamed.fq", 3, "'read20'"),
     Situation("the same, allowed", "map --no-check-names {folder}/ref.fa {folder}/reads.fq {folder}/renamed.fq", 0),

@@ -89,7 +89,7 @@ def test_what_is_not_written_is_refused(cli: Cli, tmp_path: Path, folder: Path, 
     path = tmp_path / f"x.tsv{extension}"
     code, error = run(cli, folder, TEXTS[name], "-o", path)
     assert (code, list(tmp_path.iterdir())) == (2, [])
-    assert f"{path} would not be what its name says (.gz is written" in error
+    assert f"{path}: this compression is not written (.gz is" in error
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,8 @@ def test_further_outputs_are_refused(cli: Cli, tmp_path: Path, folder: Path, opt
     words = options.format(tmp_path / "x").split()
     code, error = run(cli, folder, GOOD["map"], *words, "-o", tmp_path / "x.sam")
     assert (code, list(tmp_path.iterdir())) == (2, [])
-    assert f"{words[1]} would not be what its name says" in error
+    assert f"{words[1]}: " in error
+    assert "compress" in error
 
 
 @pytest.mark.parametrize("option", ["--un", "--al", "--json", "--report", "-d", "--duplicate-metrics"])
@@ -108,7 +109,7 @@ def test_other_outputs_hold_no_alignments(cli: Cli, tmp_path: Path, folder: Path
     more = ["--mark-duplicates"] if option == "--duplicate-metrics" else []
     code, error = run(cli, folder, GOOD["map"], option, tmp_path / name, *more, "-o", tmp_path / "out.sam")
     assert (code, list(tmp_path.iterdir())) == (2, [])
-    assert f"{tmp_path / name} would not be what its name says" in error
+    assert f"{tmp_path / name} is named as a format that it cannot have" in error
 
 
 @pytest.mark.parametrize("name", [*GOOD, "makedb"])
@@ -117,7 +118,7 @@ def test_other_commands_write_no_alignments(cli: Cli, tmp_path: Path, folder: Pa
     output = tmp_path / ("x.parquet" if name in ("map", "index", "makedb") else "x.bam")
     code, out, error = cli(*words, "-d" if name == "index" else "-o", output)
     assert (code, out, list(tmp_path.iterdir())) == (2, b"", [])
-    assert f"{output} would not be what its name says" in error
+    assert f"{output} is named as a format that it cannot have" in error
 
 
 @pytest.mark.parametrize("command", ["index {folder}/ref.fa -d", "mems {folder}/ref.fa {folder}/one.fq -save"])
@@ -137,9 +138,9 @@ def test_an_index_is_not_compressed(cli: Cli, tmp_path: Path, folder: Path, comm
         (["-o", "x.bam.gz"], 2, "BAM is already compressed"),
         (["-o", "x.cram.gz"], 2, "CRAM is already compressed"),
         (["-o", "x.gz", "--bam"], 2, "BAM is already compressed"),
-        (["-o", "x.bam", "--paf"], 2, "x.bam would not be what its name says: paf is asked for"),
-        (["-o", "x.sam", "--output-format", "cram"], 2, "x.sam would not be what its name says: cram is asked for"),
-        (["-o", "x.sam.gz", "--paf"], 2, "x.sam.gz would not be what its name says: paf is asked for"),
+        (["-o", "x.bam", "--paf"], 2, "x.bam is named as BAM, but the output format is paf"),
+        (["-o", "x.sam", "--output-format", "cram"], 2, "x.sam is named as SAM, but the output format is cram"),
+        (["-o", "x.sam.gz", "--paf"], 2, "x.sam.gz is named as SAM, but the output format is paf"),
     ],
 )
 def test_names_of_alignments(

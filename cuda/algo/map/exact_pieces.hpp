@@ -1,6 +1,6 @@
-// Windows that cannot have a read within its limit, told by its exact pieces: each edit spoils at most one piece of the
-// read, so all but `limit` of them are in the window as they are (Wu & Manber 1992, Commun. ACM 35:83). Of a split read
-// only a part lies near its mate, and to look for the pieces takes a fraction of a search.
+// Pigeonhole filter of windows for a read: with `limit` edits, all but `limit` of the read's pieces occur exactly in
+// the window (Wu & Manber 1992, Commun. ACM 35:83). Of a split read only a part lies near its mate, and looking for the
+// pieces takes a fraction of a search.
 #pragma once
 #include "algo/map/seeds.hpp"
 

@@ -222,9 +222,8 @@ private:
         const int64_t insert = insert_size(rules_.pairs, first_, i, second_, j);
         return insert <= max(first_.length, second_.length) + max(first_.limit, second_.limit);
     }
-    // Adds the pairs that a mate's other loci imply if the other mate is the same bases, which need not have been found
-    // there: it differs from this mate by no more than both differ from the chosen locus, so twice this mate's loss at
-    // its locus is the most that such a pair loses.
+    // If both mates are reverse complements of each other, every other locus of one implies a pair there, although the
+    // other mate's locus may not have been found: twice this mate's loss at the locus bounds the loss of that pair.
     GPUALIGN_HD void add_implied(const Loci& mate, uint32_t chosen, Suboptimal& suboptimal) const {
         for (uint32_t i = group_.lane(); i < at_most(mate.count); i += Group::kLanes)
             if (i != chosen) suboptimal.add(2 * (mate.length * rules_.scores.match - mate.score(i)));

@@ -151,7 +151,7 @@ auto mapped_end_to_end(
     return to_numpy(std::move(whole));
 }
 
-// Quality that an edit less than in the other direction is worth.
+// MAPQ for each edit by which one conversion is better than the other.
 constexpr int32_t kQualityOfEdit = 15;
 
 // For each template that of two mappings of its reads which has the higher score; of equal ones that of a

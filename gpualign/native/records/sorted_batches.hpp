@@ -46,7 +46,7 @@ struct SortItem {
     }
 };
 
-// Sorts items: by as many bits of their keys as it takes to tell most of them apart, and what these leave equal.
+// Sorts items by radix on a prefix of the key, then ties by comparison.
 class ItemSorter {
 public:
     using Place = DigitSorter<uint32_t>::Place;

@@ -102,9 +102,9 @@ class FarErrors {
 public:
     static constexpr int kNearest = 2, kFarthest = 3;
 
-    // Adds what one place shows: it has `templates` with UMIs of so many bases. UMIs that were seen once and are not
-    // within a base of another were compared with others, `pairs` in all, up to a distance of `reach`. `found`: number
-    // of those whose nearest other one was at each distance.
+    // Adds the counts of one position: `templates` with UMIs of `bases` bases. Singleton UMIs without a neighbour at
+    // Hamming distance 1 were compared with others, `pairs` in all, up to distance `reach`. found[d]: singleton UMIs
+    // whose nearest neighbour is at distance d.
     void note(size_t bases, uint64_t templates, int reach, uint64_t pairs, const uint64_t* found) {
         OfBases& of = of_bases_[bases];
         of.templates += templates;

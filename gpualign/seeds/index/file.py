@@ -89,7 +89,7 @@ def check_index_path(path: str | None) -> None:
         UsageError: the name says that it is compressed.
     """
     if is_packed(path):
-        raise UsageError(f"an index is not compressed: {path} would not be what its name says")
+        raise UsageError(f"{path}: an index is not compressed (leave the extension out)")
 
 
 def save_index(index: MinimizerIndex, path: str) -> None:
