@@ -249,6 +249,7 @@ def _summary(report: dict[str, Any]) -> str:
         "supplementary records": f"{report['supplementary']:,}",
         **_duplicates(report),
         **_coverage(report),
+        **_introns(report),
         **_conversion(report),
         "mean MAPQ": f"{report['mean_mapq']:.2f}",
         "edits per base": f"{100 * report['error_rate']:.3f} %",
@@ -308,6 +309,15 @@ def _coverage(report: dict[str, Any]) -> dict[str, str]:
     found = report["coverage"]
     covered = f"{100 * found['at_least_1'] / max(1, found['positions']):.2f} %"
     return {"mean depth": f"{found['mean']:.2f}, {covered} of {found['positions']:,} positions covered"}
+
+
+def _introns(report: dict[str, Any]) -> dict[str, str]:
+    """Rows of the summary on introns of spliced reads, and on the signals at their ends."""
+    if "introns" not in report:
+        return {}
+    found, crossed = report["introns"], max(1, report["introns"]["of_reads"])
+    signals = ", ".join(f"{name} {100 * count / crossed:.2f} %" for name, count in found["signals"].items())
+    return {"introns": f"{found['distinct']:,}, crossed {found['of_reads']:,} times by reads", "signals": signals}
 
 
 def _figure(drawn: Histogram | Curves) -> str:

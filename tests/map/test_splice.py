@@ -307,9 +307,12 @@ def test_the_report_counts_introns(cli: Cli, tmp_path: Path) -> None:
 
     contig, transcript, _ = gene(54, (200, 150, 300), (700, 5000))
     reads = {"a": transcript, "b": reverse_complement(transcript)}
-    mapped(cli, tmp_path, contig, reads, "--json", tmp_path / "r.json")
+    mapped(cli, tmp_path, contig, reads, "--json", tmp_path / "r.json", "--report", tmp_path / "r.html")
     found = json.loads((tmp_path / "r.json").read_text())["introns"]
     assert found == {"distinct": 2, "of_reads": 4, "signals": {"GT-AG": 4, "GC-AG": 0, "AT-AC": 0, "other": 0}}
+    page = (tmp_path / "r.html").read_text()
+    assert "<td>2, crossed 4 times by reads</td>" in page
+    assert "<td>GT-AG 100.00 %, GC-AG 0.00 %, AT-AC 0.00 %, other 0.00 %</td>" in page
 
 
 @pytest.mark.parametrize(
