@@ -114,6 +114,7 @@ BENCHMARKS = {
     "alt": Benchmark("alt_contigs.py", quick="--pairs 200", genomes=("chr20",)),
     "long-reads": Benchmark("long_reads.py", quick="--sets ont10 --rounds 1"),
     "spliced": Benchmark("spliced.py", quick="--reads 500"),
+    "spliced-long": Benchmark("spliced_long.py", quick="--seeds 1 --errors 0.05 --reads 30 --genes 20 --bases 400000"),
     "spliced-pairs": Benchmark("spliced_pairs.py", quick="--seeds 1 --pairs 500 --genes 20 --bases 400000"),
     "long-devices": Benchmark(
         "long_devices.py", cuda=("--devices {device}",), quick="--mbp 3 --rounds 1", genomes=("chr20",)
