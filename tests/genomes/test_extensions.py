@@ -106,6 +106,8 @@ class OnlyExtensions:
 
     on_gpu = True
 
+    local = True
+
     def __init__(self, cuda: CudaBackend) -> None:
         self._cuda, self._cpu = cuda, CpuBackend(1)
 

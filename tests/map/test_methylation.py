@@ -230,7 +230,7 @@ def test_conversion_by_hand(tmp_path: Path, cli: Cli) -> None:
     assert "Methylation along R1" in page
     methylated, converted = map(sum, zip(*positions["CpG"], strict=True))
     share = 100 * methylated / (methylated + converted)
-    assert f"{share:.2f} % of {methylated + converted:,} bases methylated" in page
+    assert f"CpG {share:.2f} % of {methylated + converted:,} bases" in page
 
 
 @pytest.mark.parametrize("ending", [".bedgraph", ".cov.gz", ".meth"])

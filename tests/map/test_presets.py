@@ -27,8 +27,8 @@ def test_names_of_minimap2(name: str, preset: str) -> None:
 def test_aliases_are_of_presets_and_hide_none() -> None:
     assert set(PRESET_ALIASES.values()) <= PRESETS.keys()
     assert not PRESET_ALIASES.keys() & PRESETS.keys()
-    with pytest.raises(UsageError, match="unknown preset rna"):
-        Mapper(["ACGT" * 20], "rna")
+    with pytest.raises(UsageError, match="unknown preset dna"):
+        Mapper(["ACGT" * 20], "dna")
 
 
 @pytest.fixture
@@ -56,6 +56,6 @@ def test_a_alone_is_all(repeats: tuple[Path, Path], cli: Cli, words: list[str]) 
 
 
 def test_unknown_presets_are_refused(repeats: tuple[Path, Path], cli: Cli) -> None:
-    status, _, errors = cli("map", "-ax", "rna", *repeats)
+    status, _, errors = cli("map", "-ax", "dna", *repeats)
     assert status == 2
-    assert "'rna' is not one of 'sr'" in errors
+    assert "'dna' is not one of 'sr'" in errors

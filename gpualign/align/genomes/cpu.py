@@ -24,6 +24,7 @@ from gpualign.sequences.matrices import match_mismatch
 from gpualign.sequences.offsets import cut_by_size
 from gpualign.sequences.pairs import PairBlock
 from gpualign.sequences.reference import Reference
+from gpualign.streaming.ordered import run_ordered
 
 #: cells and rectangles of a block that one thread or a device takes
 _BLOCK_CELLS, _BLOCK_PAIRS = 1 << 25, 1 << 12
@@ -147,7 +148,11 @@ class Joiner:
             extensions = self.extensions(joined, backward)
             size = _DEVICE_TASKS if backend.on_gpu else _CPU_TASKS
             parts = (extensions.part(i, i + size) for i in range(0, len(extensions), size))
-            ends = [np.empty(0, struct("Extension")), *backend.run(parts, EXTENSION)]
+            if backend.local:
+                found = backend.run(parts, EXTENSION)
+            else:  # the clusters stay in this process
+                found = run_ordered(parts, Extensions.on_cpu, self._threads)
+            ends = [np.empty(0, struct("Extension")), *found]
             joined.take(backward, np.concatenate(ends).view(np.uint8))
         joined.join()
         query, query_offsets, target, target_offsets, low, high = joined.rectangles()
