@@ -88,10 +88,13 @@ def expected(digests: dict[str, str], cli: Cli, inputs: dict[str, Path]) -> Call
     return one
 
 
-# a cluster's batches of one sequence take seconds; every other way and command at each push
+# of clusters and genomes, batches of one sequence take seconds; every other way and command at each push
 @pytest.mark.parametrize(
     ("command", "way"),
-    some_of(product(SAME_BYTES, WAYS), lambda command, way: way != "batches of 1" or not command.startswith("cluster")),
+    some_of(
+        product(SAME_BYTES, WAYS),
+        lambda command, way: way != "batches of 1" or not command.startswith(("cluster", "align")),
+    ),
 )
 def test_threads_and_batches(
     cli: Cli, inputs: dict[str, Path], expected: Callable[[str], str], command: str, way: str
