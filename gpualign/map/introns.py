@@ -1,4 +1,4 @@
-"""Introns: those of alignments, those that are known, and STAR's table of them."""
+"""Introns: found in alignments, known from a file, and written as STAR's table."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Introns:
 
     @classmethod
     def merged(cls, parts: Iterable[Introns]) -> Introns:
-        """All introns of ``parts``, those that are the same counted together."""
+        """All introns of ``parts``; equal ones are counted together."""
         some = [part for part in parts if len(part)]
         if not some:
             return cls.none()
@@ -85,11 +85,11 @@ class Introns:
         return (cls.merged(parts),) if sum(map(len, parts[1:])) > sum(map(len, parts[:1])) else parts
 
     def some(self, kept: NDArray[np.bool_]) -> Introns:
-        """Those where ``kept``, bool (n,), is true."""
+        """The introns where ``kept``, bool (n,), is true."""
         return Introns(*(getattr(self, field.name)[kept] for field in fields(self)))
 
     def supported(self) -> Introns:
-        """Those that are no misread form of another one nearby, for a second pass (STAR's, Dobin et al. 2013)."""
+        """The introns that are no misread form of another one nearby, for a second pass (STAR's, Dobin et al. 2013)."""
         reads = self.unique + self.multi
         kept = (reads >= _FEWEST_READS) & (self.strand != 0)
         for shift in range(1, len(self)):  # in order of starts: neighbours, until none is near
@@ -212,7 +212,7 @@ def signals_of(introns: Introns, reference: Reference) -> NDArray[np.int64]:
 
 
 def reported(introns: Introns, signals: NDArray[np.int64]) -> dict[str, Any]:
-    """The fields of the JSON report: distinct introns and those of all reads, and the latter by signal
+    """The fields of the JSON report: numbers of distinct introns and of introns in all reads, and the latter by signal
     (:func:`signals_of`).
     """
     reads = introns.unique + introns.multi

@@ -41,7 +41,7 @@ from gpualign.text.fastx import SequenceAlphabet
 from gpualign.text.sizes import product
 from gpualign.text.symbol_lines import with_symbol_lines
 
-#: of a search by identity, and those of other searches
+#: parameters of a search by identity, and of a search by score
 _BY_IDENTITY, _BY_SCORE = ("top", "top_ties", "query_cov", "target_cov"), ("evalue", "min_bits", "min_score")
 _COUNTS = ("alnlen", "matches", "mismatches", "gapopens", "gaps", "qstart", "qend", "tstart", "tend")
 

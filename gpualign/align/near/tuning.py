@@ -4,7 +4,7 @@ from __future__ import annotations
 
 #: pairs of queries and targets that a thread looks at before pairs are aligned
 LOOKED_AT = 1 << 20
-#: words of which there are so many are in few sequences
+#: number of possible words from which on each of them is in few sequences
 SPECIFIC_WORDS = 1 << 24
 #: pairs that are aligned at a time
 BLOCK_PAIRS, GPU_BLOCK_PAIRS = 1 << 13, 1 << 20
