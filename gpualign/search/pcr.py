@@ -38,8 +38,6 @@ _COLUMNS |= {"tend": "integer", "size": "integer", "forward_distance": "integer"
 _COLUMNS |= {"forward_tm": "number", "reverse_tm": "number"}
 #: sequences that a primer with IUPAC codes may stand for, of which all are looked at
 _MOST_SEQUENCES = 4096
-_BASES = {"R": "AG", "Y": "CT", "S": "CG", "W": "AT", "K": "GT", "M": "AC"}
-_BASES |= {"B": "CGT", "D": "AGT", "H": "ACT", "V": "ACG", "N": "ACGT"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,9 +153,10 @@ def melting_temperature(primer: str) -> float:
     """The lowest one, in degrees Celsius, of the sequences that a primer stands for, by nearest neighbours (Biopython's
     ``Tm_NN`` with its defaults: Allawi and SantaLucia 1997, 50 mM Na+, 25 nM of each strand); NaN: not known.
     """
+    from Bio.Data.IUPACData import ambiguous_dna_values
     from Bio.SeqUtils.MeltingTemp import Tm_NN
 
-    choices = [_BASES.get(code, code) for code in primer.upper().replace("U", "T")]
+    choices = [ambiguous_dna_values.get(code, code) for code in primer.upper().replace("U", "T")]
     if len(primer) < 2 or np.prod([float(len(bases)) for bases in choices]) > _MOST_SEQUENCES:
         return float("nan")
     return min(float(Tm_NN("".join(sequence))) for sequence in itertools.product(*choices))
