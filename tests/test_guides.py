@@ -182,7 +182,8 @@ CASES: dict[str, tuple[Callable[[Path], None], dict[str, int]]] = {
     "protein-search": (nothing, {"hits.tsv": 100, "hits.blast6": 12}),
     "dask": (reads, {"out.sam": 300}),
 }
-_SLOW = {"dask"}
+#: of more than five seconds; they run each night
+_SLOW = {"dask", "search", "compare-genomes", "rna", "cluster"}
 
 
 def commands_of(page: Path) -> str:

@@ -69,7 +69,6 @@ AT_EACH_PUSH = (
     "mems",
     "verify, places",
     "pairwise",
-    "search",
     "search, near the ends",
     "lcs-filter",
 )

@@ -41,7 +41,7 @@ def sizes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     [
         [],
         ["--hits", "all", "-p"],
-        ["--hits", "all", "--merge"],
+        pytest.param(["--hits", "all", "--merge"], marks=pytest.mark.slow),
         ["--hits", "best", "-p"],
         ["--hits", "first"],
         ["--best-per-target", "--margin", "0"],
