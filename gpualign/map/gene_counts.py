@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from gpualign.errors import InputError
 from gpualign.map.alignments import Alignments
-from gpualign.map.introns import UNIQUE_MAPQ
+from gpualign.map.introns import ON_REFERENCE, PAIRED, UNIQUE_MAPQ
 from gpualign.sequences.offsets import offsets_of, positions_of
 from gpualign.sequences.reference import Reference
 from gpualign.text.annotation import Annotation
@@ -18,7 +18,6 @@ from gpualign.text.annotation import Annotation
 NO_GENE = ("N_unmapped", "N_multimapping", "N_noFeature", "N_ambiguous")
 _UNMAPPED, _MULTIMAPPING, _NO_FEATURE, _AMBIGUOUS = range(len(NO_GENE))
 _REVERSE = 0x10
-_MATCH, _REFERENCE = (0, 7, 8), (0, 2, 3, 7, 8)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,11 +91,8 @@ class GeneExons:
         counts = np.zeros((len(NO_GENE) + len(self.names), 3), np.int64)
         counts[_UNMAPPED] = fragments - mapped.sum()
         counts[_MULTIMAPPING] = (mapped & ~unique).sum()
-        sides = (
-            np.ones(len(read), bool),
-            strand * np.where(reverse, -1, 1) >= 0,
-            strand * np.where(reverse, -1, 1) <= 0,
-        )
+        own = strand * np.where(reverse, -1, 1)
+        sides = (np.ones(len(read), bool), own >= 0, own <= 0)
         for column, side in enumerate(sides):
             pairs = np.unique(of_fragment[side] * len(self.names) + gene[side])
             of, touched = np.divmod(pairs, len(self.names))
@@ -114,10 +110,10 @@ class GeneExons:
         first, operations = alignments.cigar_offsets[record], np.diff(alignments.cigar_offsets)[record]
         read, cigar = np.repeat(reads, operations), alignments.cigar[positions_of(first, operations)]
         lengths, code = (cigar >> 4).astype(np.int64), cigar & 15
-        on_reference = np.concatenate(([0], np.cumsum(np.where(np.isin(code, _REFERENCE), lengths, 0))))
+        on_reference = np.concatenate(([0], np.cumsum(np.where(np.isin(code, ON_REFERENCE), lengths, 0))))
         begin = offsets[alignments.contig[record]] + alignments.position[record]
         begin -= on_reference[offsets_of(operations)[:-1]]
-        pieces = np.flatnonzero(np.isin(code, _MATCH))
+        pieces = np.flatnonzero(np.isin(code, PAIRED))
         start = np.repeat(begin, operations)[pieces] + on_reference[pieces]
         end, last = start + lengths[pieces], len(self.bounds) - 1
         low = np.maximum(np.searchsorted(self.bounds, start, "right") - 1, 0)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpualign.map.alignments import Alignments
+from gpualign.map.introns import PAIRED
 from gpualign.map.params import MapScoring
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.reference import Reference
@@ -288,6 +289,6 @@ def edits_of(alignments: Alignments, scoring: MapScoring) -> NDArray[np.int32]:
         until: NDArray[np.int64] = np.concatenate([[0], np.cumsum(values)])
         return until[alignments.cigar_offsets[1:]] - until[alignments.cigar_offsets[:-1]]
 
-    pairs, gaps = sums(lengths * np.isin(kinds, (0, 7, 8))), sums(lengths * is_gap)
+    pairs, gaps = sums(lengths * np.isin(kinds, PAIRED)), sums(lengths * is_gap)
     lost = pairs * scoring.match - sums(cost * is_gap) - alignments.score
     return (lost // (scoring.match + scoring.mismatch) + gaps).astype(np.int32)

@@ -17,7 +17,9 @@ from gpualign.text.annotation import Annotation, lines_of, read_annotation
 
 #: flags above SAM's: the strand of the transcript (cuda/algo/map/sam_codes.hpp)
 _FORWARD, _REVERSE, _SECONDARY, _SECOND = 0x2000, 0x4000, 0x100, 0x80
-_N, _MATCH, _REFERENCE = 3, (0, 7, 8), (0, 2, 3, 7, 8)
+_N = 3
+#: operations of a CIGAR that pair bases, and that take bases of the reference
+PAIRED, ON_REFERENCE = (0, 7, 8), (0, 2, 3, 7, 8)
 #: minimum mapping quality of a read that counts as unique
 UNIQUE_MAPQ = 3
 #: STAR's numbers of signals, by the first and last two bases on the forward strand; others are 0
@@ -130,7 +132,7 @@ def introns_of(alignments: Alignments) -> Introns:
         """Bases of such operations before each operation of all records."""
         return np.concatenate(([0], np.cumsum(np.where(np.isin(operations, codes), lengths, 0)))).astype(np.int64)
 
-    on_reference, paired = before(_REFERENCE), before(_MATCH)
+    on_reference, paired = before(ON_REFERENCE), before(PAIRED)
     start = alignments.position[record] + on_reference[at] - on_reference[first]
     same = np.r_[False, record[1:] == record[:-1]]
     previous = np.where(same, np.r_[0, at[:-1]], first)
