@@ -18,12 +18,11 @@ from gpualign.search.patterns import Named, make_patterns
 from gpualign.search.select import FoundHits, found_in
 from gpualign.search.targets import Item, TargetBatch, prepare, read_items
 from gpualign.sequences.offsets import offsets_of
-from gpualign.sequences.strands import COMPLEMENT
+from gpualign.sequences.strands import COMPLEMENTS
 from gpualign.streaming.ordered import run_ordered
 from gpualign.text.annotation import Annotation, read_annotation
 from gpualign.text.table import Column, Names, fixed, integers
 
-_COMPLEMENTS = np.frombuffer(COMPLEMENT, np.uint8)
 #: bases between the two sides of a stem, at least
 _LOOP = 3
 #: bases of the units of repeats that are looked for
@@ -99,7 +98,7 @@ def usability(guides: NDArray[np.uint8]) -> dict[str, Column]:
         for begin in range(1, size - loop):
             left, right = guides[:, begin - 1 :: -1], guides[:, begin + loop :]
             pairs = min(left.shape[1], right.shape[1])
-            fits = left[:, :pairs] == _COMPLEMENTS[right[:, :pairs]]
+            fits = left[:, :pairs] == COMPLEMENTS[right[:, :pairs]]
             np.maximum(paired, np.logical_and.accumulate(fits, axis=1).sum(axis=1), out=paired)
     return {
         "gc": fixed(gc, 2),

@@ -22,17 +22,16 @@ from gpualign.run.select import Work
 from gpualign.search.params import SearchFiles, SearchParams
 from gpualign.search.patterns import Named, given_patterns, make_patterns, read_patterns
 from gpualign.search.run import GPU_FACTOR, Share, in_pieces, search_stage
+from gpualign.search.select import matched_text
 from gpualign.search.targets import TargetBatch, prepare, read_items
 from gpualign.sequences.batch import SequenceBatch, join_bytes
 from gpualign.sequences.columns import Columns
-from gpualign.sequences.offsets import offsets_of, positions_of
-from gpualign.sequences.strands import COMPLEMENT
+from gpualign.sequences.offsets import positions_of
 from gpualign.text.output_file import open_output
 from gpualign.text.sizes import symbols_in_files
 from gpualign.text.table import Names, format_rows, integers, signs, texts
 from gpualign.text.table_output import Kind
 
-_COMPLEMENTS = np.frombuffer(COMPLEMENT, np.uint8)
 _COLUMNS: dict[str, Kind] = {"pair": "text", "target": "text", "strand": "text", "tstart": "integer"}
 _COLUMNS |= {"tend": "integer", "size": "integer", "forward_distance": "integer", "reverse_distance": "integer"}
 _COLUMNS |= {"forward_tm": "number", "reverse_tm": "number"}
@@ -188,10 +187,7 @@ def products_in(sizes: tuple[int, int], patterns: Patterns, targets: TargetBatch
     left, right = left[order], right[order]
     minus, target = (hits.pattern[left] & 1).astype(bool), hits.target[left]
     start, end = hits.start[left], hits.end[right]
-    lengths, begin = end - start, targets.text.offsets[target] + start
-    at, backward = positions_of(begin, lengths), np.repeat(minus, lengths)
-    whole = targets.sequence()
-    bases = np.where(backward, _COMPLEMENTS[whole[np.repeat(2 * begin + lengths - 1, lengths) - at]], whole[at])
+    bases, offsets = matched_text(targets, replace(hits.take(left), end=end, minus=minus.astype(np.uint8)))
     products = Products(
         pair=hits.pattern[left] // 2,
         target=targets.target[target],
@@ -201,7 +197,7 @@ def products_in(sizes: tuple[int, int], patterns: Patterns, targets: TargetBatch
         forward=np.where(minus, hits.distance[right], hits.distance[left]),
         reverse=np.where(minus, hits.distance[left], hits.distance[right]),
         bases=bases,
-        bases_offsets=offsets_of(lengths),
+        bases_offsets=offsets,
     )
     complete = len(targets) if targets.part is None else int(targets.part.last)
     return FoundProducts(products, targets.names, targets.name_offsets, targets.symbols, complete)

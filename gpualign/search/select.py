@@ -16,9 +16,7 @@ from gpualign.search.variants import Variants
 from gpualign.sequences.batch import SequenceBatch
 from gpualign.sequences.offsets import offsets_of
 from gpualign.sequences.reference import Reference
-from gpualign.sequences.strands import COMPLEMENT
-
-_COMPLEMENTS = np.frombuffer(COMPLEMENT, np.uint8)
+from gpualign.sequences.strands import COMPLEMENTS
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +62,7 @@ def found_in(
         all_patterns: no other patterns are looked for in the batch.
     """
     if params.path and len(hits):
-        matched, offsets = _matched(targets, hits)
+        matched, offsets = matched_text(targets, hits)
         hits = replace(hits, matched=matched, matched_offsets=offsets)
     if variants is not None:
         hits = variants.with_sites(patterns, targets, hits)
@@ -79,7 +77,7 @@ def found_in(
     return selected(params, patterns, found) if part is None and all_patterns else found
 
 
-def _matched(targets: TargetBatch, hits: SearchHits) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+def matched_text(targets: TargetBatch, hits: SearchHits) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """The text of each hit, as the pattern reads it."""
     text, offsets = targets.text.text, targets.text.offsets
     if isinstance(text, Reference):
@@ -87,7 +85,7 @@ def _matched(targets: TargetBatch, hits: SearchHits) -> tuple[NDArray[np.uint8],
         bases = _native.interval_text(text.native, first + hits.start, first + hits.end, hits.minus)
         return bases, offsets_of(hits.end - hits.start)
     at, minus, offsets = hits.positions(offsets)
-    return np.where(minus, _COMPLEMENTS[text[at]], text[at]), offsets
+    return np.where(minus, COMPLEMENTS[text[at]], text[at]), offsets
 
 
 def selected(params: SearchParams, patterns: Patterns, found: FoundHits) -> FoundHits:

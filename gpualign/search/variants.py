@@ -21,7 +21,7 @@ from gpualign.reads.in_memory import packed_pieces
 from gpualign.search.targets import TargetBatch
 from gpualign.sequences.batch import join_bytes
 from gpualign.sequences.offsets import offsets_of
-from gpualign.sequences.strands import COMPLEMENT
+from gpualign.sequences.strands import COMPLEMENTS
 
 #: longest alleles; longer ones are structural variants
 LONGEST_ALLELE = 1000
@@ -29,7 +29,6 @@ LONGEST_ALLELE = 1000
 _CODES = np.frombuffer(b".ACMGRSVTWYHKDBN", np.uint8)
 _SETS = np.zeros(256, np.uint8)
 _SETS[_CODES[1:]] = np.arange(1, 16)
-_COMPLEMENTS = np.frombuffer(COMPLEMENT, np.uint8)
 _KNOWN = np.isin(np.arange(256), list(b"ACGT"))
 #: operations of CIGARs as BAM numbers them
 _INSERTION, _DELETION, _EQUAL = 1, 2, 7
@@ -309,7 +308,7 @@ def _resolved(
     symbols = patterns.symbols[np.minimum(before + shift[of_hit], len(patterns.symbols) - 1)]
     in_text = kinds != _INSERTION
     wanted, of_hit = np.where(kinds == _EQUAL, _SETS[symbols], 0)[in_text], of_hit[in_text]
-    wanted = np.where(minus, _SETS[_COMPLEMENTS[_CODES[wanted]]], wanted)
+    wanted = np.where(minus, _SETS[COMPLEMENTS[_CODES[wanted]]], wanted)
     there, ref = _SETS[codes[places]], _SETS[plain[places]]
     common = wanted & there
     other = (there & (there - 1) > 0) & (common > 0) & (wanted & ref == 0)
@@ -317,4 +316,4 @@ def _resolved(
     order = np.flatnonzero(other)
     order = order[np.lexsort((places[order], of_hit[order]))]
     changes = of_hit[order], places[order], plain[places[order]], bases[order]
-    return np.where(minus, _COMPLEMENTS[bases], bases), text_offsets, changes
+    return np.where(minus, COMPLEMENTS[bases], bases), text_offsets, changes
